@@ -1,0 +1,22 @@
+"""Teach a classifier new classes, task after task, without keeping old data."""
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from clsnet.model import CLSNet, load
+
+try:
+    __version__ = version("clsnet")
+except PackageNotFoundError:  # run from a source tree
+    __version__ = "0+source"
+
+__all__ = ["CLSNet", "__version__", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'clsnet' has no attribute {name!r}")
+    from clsnet import model  # torch takes seconds to import; ``clsnet --help`` must not wait
+
+    return getattr(model, name)

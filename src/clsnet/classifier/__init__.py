@@ -1,0 +1,1 @@
+"""Subnetwork II: the analytical classifier, from representations A to weights Omega."""

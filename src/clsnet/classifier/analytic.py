@@ -1,0 +1,276 @@
+"""Subnetwork II: declarative parameters of each task, consolidated in closed form."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from clsnet.classifier.curvature import DiagonalTrace, FullTrace, LowRankTrace, Trace
+from clsnet.classifier.forgetting import Memory
+from clsnet.classifier.plasticity import plasticity
+from clsnet.classifier.ridge import generalised_cross_validation, left_out_error
+from clsnet.classifier.solvers import System
+from clsnet.classifier.statistics import Batch, Label, Statistics
+from clsnet.errors import ClsnetError
+
+Batches = Callable[[], Iterable[Batch]]
+TOTAL = "total"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a task is learned and what is kept of it."""
+
+    curvature: str = "full"
+    terms: tuple[int, ...] = (1, 2)
+    ridge: float | str = "auto"
+    retain: str = TOTAL
+    fisher: str = "mean-of-squares"
+    phantoms: int = 8
+    rank: int = 200
+    memory: Memory = field(default_factory=Memory)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A learned task: the number of samples of each class that still counts."""
+
+    counts: dict[Label, int]
+
+    @property
+    def classes(self) -> list[Label]:
+        """Classes of the task, sorted."""
+        return list(self.counts)
+
+    @property
+    def n_samples(self) -> int:
+        """Samples learned from."""
+        return sum(self.counts.values())
+
+    def without(self, classes: Collection[Label]) -> Task:
+        """Return the task as if it had never had `classes`."""
+        return Task({label: n for label, n in self.counts.items() if label not in classes})
+
+
+@dataclass(frozen=True)
+class AnalyticClassifier:
+    """Closed-form classifier over representations A; every change returns a new one.
+
+    The objective, of which `rule.terms` selects, is::
+
+        1/2 |A_T Omega - Y_T|^2
+        + 1/2 sum_t gamma_t (Omega - Omega_t)' H_t (Omega - Omega_t)
+        + 1/2 |Omega - Omega_{1:T-1}|^2
+
+    Attributes
+    ----------
+    labels
+        Classes, in the order of the columns of `omega`.
+    omega
+        The consolidated solution Omega_{1:T}, float64.
+    traces
+        What is kept of old data: one trace in all, one per task number, or one per class.
+    tasks
+        Every task ever learned; a forgotten one has no classes left.
+    noise
+        Squared error of one output on data left out, estimated from the sums.
+    """
+
+    rule: Rule
+    dimension: int
+    device: torch.device
+    labels: list[Label] = field(default_factory=list)
+    omega: Tensor = field(default_factory=lambda: torch.zeros(0, 0, dtype=torch.float64))
+    traces: dict[Label, Trace] = field(default_factory=dict)
+    tasks: list[Task] = field(default_factory=list)
+    noise: float = 1.0
+
+    def scores(self, A: Tensor) -> Tensor:
+        """Return ``A Omega_{1:T}``, float64, one column per class."""
+        return A.double() @ self.omega
+
+    def learn(self, batches: Batches) -> AnalyticClassifier:
+        """Learn one task. `batches` is called once per pass over it; the paper's rule makes two."""
+        parts = self._observe(batches)
+        counts = {label: n for part in parts.values() for label, n in part.counts.items()}
+        task = Task({label: counts[label] for label in sorted(counts)})  # type: ignore[type-var]
+        if self.rule.curvature == "diagonal":
+            self._refuse_known(task)
+        old = self._without(tasks=self.rule.memory.faded(len(self.tasks) + 1))
+        labels = old.labels + [label for label in task.classes if label not in old.labels]
+        full = {key: FullTrace.of(part) for key, part in parts.items()}
+        current = functools.reduce(FullTrace.merge, full.values())
+        omega, noise = old._consolidate(current, labels)
+        kept: dict[Label, Trace] = dict(full)
+        if self.rule.curvature != "full":
+            kept = {TOTAL: self._compress(current, batches)}
+        return replace(
+            old,
+            labels=labels,
+            omega=omega,
+            noise=noise,
+            traces=old._remember(kept),
+            tasks=[*old.tasks, task],
+        )
+
+    def forget(
+        self, tasks: Collection[int], classes: Collection[Label], exact: bool
+    ) -> AnalyticClassifier:
+        """Forget tasks or classes: exactly, as if never seen, or (``exact=False``) gracefully."""
+        if not self._separable(tasks, classes):
+            if exact:
+                raise ClsnetError(self._why_not_exact(tasks, classes))
+            return self._without(tasks, classes)
+        left = self._without(tasks, classes)
+        if not left.traces:
+            return left
+        *old, newest = left.traces
+        traces = {key: left.traces[key] for key in old}
+        omega, noise = replace(left, traces=traces)._consolidate(left.traces[newest], left.labels)
+        return replace(left, omega=omega, noise=noise)
+
+    # -------------------------------------------------------------- consolidation
+
+    def _observe(self, batches: Batches) -> dict[Label, Statistics]:
+        parts: dict[Label, Statistics] = {}
+        for A, y in batches():
+            groups: list[tuple[Label, slice | np.ndarray]] = [(TOTAL, slice(None))]
+            if self.rule.retain == "classes":
+                groups = [(label.item(), np.flatnonzero(y == label)) for label in np.unique(y)]
+            for key, rows in groups:
+                if key not in parts:
+                    parts[key] = Statistics(self.dimension, self.device)
+                parts[key].add(A[rows], y[rows])
+        return parts
+
+    def _consolidate(self, current: Trace, labels: list[Label]) -> tuple[Tensor, float]:
+        """Solve the objective for Omega_{1:T} (Eq. varOmega_cc) and estimate the noise."""
+        system = System.zeros(self.dimension, len(labels), self.device)
+        n_samples = 0.0
+        if 1 in self.rule.terms:
+            current.add_to(system, labels, 1.0)
+            n_samples += current.n_samples
+        if 2 in self.rule.terms:
+            for key, trace in self.traces.items():
+                gamma = self.rule.memory.gamma_of(key) if self.rule.retain == "tasks" else 1.0
+                trace.add_to(system, labels, gamma)
+                n_samples += gamma * trace.n_samples
+        gram, cross = system.shared, system.rhs
+        if system.diagonal is not None and isinstance(current, FullTrace):
+            # A diagonal is no Gram matrix of data: ridge and noise come from the task itself.
+            gram, cross, n_samples = current.gram, current.cross, current.n_samples
+        third = 3 in self.rule.terms and len(self.labels) > 0
+        ridge = 1.0 if third else self._ridge(gram, cross, n_samples)
+        noise = n_samples * left_out_error(gram, cross, n_samples, ridge) / len(labels)
+        if third:
+            system.rhs[:, : len(self.labels)] += self.omega
+        system.shared.diagonal().add_(ridge)
+        return system.solve(), noise
+
+    def _ridge(self, gram: Tensor, cross: Tensor, n_samples: float) -> float:
+        if isinstance(self.rule.ridge, str):
+            return generalised_cross_validation(gram, cross, n_samples)
+        return self.rule.ridge * float(gram.diagonal().mean())
+
+    def _refuse_known(self, task: Task) -> None:
+        known = [label for label in task.classes if label in self.labels]
+        if known:
+            raise ClsnetError(
+                f"class {known[0]!r} was learned before, and the diagonal curvature (the paper's "
+                'rule) cannot learn more of an old class; use curvature="full".'
+            )
+
+    # ------------------------------------------------------------------- memory
+
+    def _compress(self, current: FullTrace, batches: Batches) -> Trace:
+        """Keep less than everything of the current task, around its declarative parameters."""
+        system = System(current.gram.clone(), current.cross)
+        ridge = self._ridge(current.gram, current.cross, current.n_samples)
+        system.shared.diagonal().add_(ridge)
+        omega = system.solve()  # Eq. (varOmega)
+        if self.rule.curvature == "low-rank":
+            return LowRankTrace.of(current, omega, self.rule.rank)
+        rule = self.rule
+        F, phantom = plasticity(batches(), current.labels, omega, rule.fisher, rule.phantoms)
+        return DiagonalTrace(current.labels, F, F * omega, phantom, current.n_samples)
+
+    def _remember(self, kept: dict[Label, Trace]) -> dict[Label, Trace]:
+        """Add the traces of a new task to the old ones."""
+        traces = dict(self.traces)
+        number = len(self.tasks)
+        if self.rule.retain == "tasks":
+            return {**traces, number: kept[TOTAL]}
+        gamma = self.rule.memory.gamma_of(number)
+        for key, trace in kept.items():
+            if key in traces:
+                traces[key] = traces[key].merge(trace, gamma)
+            else:
+                traces[key] = trace if gamma == 1 else trace.times(gamma)
+        return traces
+
+    # --------------------------------------------------------------- forgetting
+
+    def _separable(self, tasks: Collection[int], classes: Collection[Label]) -> bool:
+        """Whether what is kept falls apart into what goes and what stays."""
+        if self.rule.curvature != "full" or 3 in self.rule.terms:
+            return False
+        if self.rule.retain == "classes":
+            return set(self._only_in(tasks)) == {c for t in tasks for c in self.tasks[t].classes}
+        if self.rule.retain == "tasks":
+            touched = [task for task in self.tasks if set(task.classes) & set(classes)]
+            return all(set(task.classes) <= set(classes) for task in touched)
+        return False
+
+    def _why_not_exact(self, tasks: Collection[int], classes: Collection[Label]) -> str:
+        if self.rule.curvature != "full":
+            why = f"the {self.rule.curvature} curvature does not keep all that a task left behind"
+        elif 3 in self.rule.terms:
+            why = "the third term of the objective carries every earlier solution along"
+        elif self.rule.retain == TOTAL:
+            why = 'the model keeps only the total of all tasks (retain="total")'
+        elif self.rule.retain == "tasks":
+            why = 'the model keeps one sum per task, and a task holds other classes too'
+        else:
+            why = "the model keeps one sum per class, and a class of this task was learned in others"
+        wanted = "tasks" if tasks else "classes"
+        return (
+            f"exact forgetting is not available: {why}. Available: forget(..., exact=False), which "
+            "removes the classes from every answer but leaves their mark on the shared weights; "
+            f'or a model learned with curvature="full" and retain="{wanted}".'
+        )
+
+    def _only_in(self, tasks: Collection[int]) -> list[Label]:
+        """Classes of these tasks that no other task has."""
+        others = {c for t, task in enumerate(self.tasks) if t not in tasks for c in task.classes}
+        mine = dict.fromkeys(c for t in tasks for c in self.tasks[t].classes)
+        return [label for label in mine if label not in others]
+
+    def _without(
+        self, tasks: Collection[int] = (), classes: Collection[Label] = ()
+    ) -> AnalyticClassifier:
+        """Drop traces and columns, and leave the other columns as they are."""
+        gone = {*classes, *self._only_in(tasks)}
+        if not gone and not tasks:
+            return self
+        stay = [i for i, label in enumerate(self.labels) if label not in gone]
+        left = [
+            Task({}) if t in tasks else task.without(gone) for t, task in enumerate(self.tasks)
+        ]
+        empty: Collection[Label] = ()
+        if self.rule.retain == "classes":
+            empty = gone
+        elif self.rule.retain == "tasks":
+            empty = [t for t, task in enumerate(left) if not task.counts]
+        traces = {k: trace.without(gone) for k, trace in self.traces.items() if k not in empty}
+        return replace(
+            self,
+            labels=[self.labels[i] for i in stay],
+            omega=self.omega[:, stay],
+            traces=traces,
+            tasks=left,
+        )

@@ -1,0 +1,227 @@
+"""What is kept of learned data: a quadratic around its declarative parameters.
+
+Every trace stands for ``1/2 (Omega - Omega_t)' H_t (Omega - Omega_t)`` and differs in how much of the
+Hessian ``H_t = A_t'A_t`` it keeps: all of it, its leading directions, or a diagonal per class.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+
+import torch
+from torch import Tensor
+
+from clsnet.classifier.solvers import System
+from clsnet.classifier.statistics import Label, Statistics
+
+
+class Trace(ABC):
+    """A remembered quadratic; traces add up, weighted by their trade-off gamma."""
+
+    labels: list[Label]
+    n_samples: float
+
+    @abstractmethod
+    def add_to(self, system: System, labels: Sequence[Label], gamma: float) -> None:
+        """Add ``gamma H_t`` and ``gamma H_t Omega_t`` to a system with a column per label."""
+
+    @abstractmethod
+    def merge(self, other: Trace, gamma: float) -> Trace:
+        """Return the trace of ``self + gamma other``."""
+
+    @abstractmethod
+    def times(self, gamma: float) -> Trace:
+        """Return the trace of ``gamma self``."""
+
+    @abstractmethod
+    def without(self, labels: Collection[Label]) -> Trace:
+        """Return the trace without the columns of `labels`; the shared curvature stays."""
+
+    @abstractmethod
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything that is kept, by name."""
+
+def _columns(matrix: Tensor, own: Sequence[Label], wanted: Sequence[Label], fill: Tensor) -> Tensor:
+    """Columns of `matrix` in the order of `wanted`; `fill` where a label is not among `own`."""
+    position = {label: i for i, label in enumerate(own)}
+    columns = [matrix[:, position[label]] if label in position else fill for label in wanted]
+    return torch.stack(columns, dim=1) if columns else matrix[:, :0]
+
+
+def _union(a: Sequence[Label], b: Sequence[Label]) -> list[Label]:
+    return list(dict.fromkeys([*a, *b]))
+
+
+class FullTrace(Trace):
+    """The exact Hessian ``A_t'A_t`` and ``A_t'Y_t``: the Laplace approximation without the error.
+
+    One matrix serves all classes. A class that appears later needs nothing: its targets on old
+    data are zero, and so is its column.
+    """
+
+    def __init__(self, labels: list[Label], gram: Tensor, cross: Tensor, n_samples: float) -> None:
+        self.labels, self.gram, self.cross, self.n_samples = labels, gram, cross, n_samples
+
+    @classmethod
+    def of(cls, seen: Statistics) -> FullTrace:
+        """Keep the statistics of a task as they are."""
+        return cls(seen.labels, seen.gram, seen.cross(seen.labels), seen.n_samples)
+
+    def add_to(self, system: System, labels: Sequence[Label], gamma: float) -> None:
+        """Add ``gamma A'A`` and ``gamma A'Y``."""
+        system.shared.add_(self.gram, alpha=gamma)
+        system.rhs.add_(self._cross(labels), alpha=gamma)
+
+    def merge(self, other: Trace, gamma: float) -> FullTrace:
+        """Sum both matrices."""
+        assert isinstance(other, FullTrace)
+        labels = _union(self.labels, other.labels)
+        cross = self._cross(labels) + gamma * other._cross(labels)
+        gram = torch.add(self.gram, other.gram, alpha=gamma)
+        return FullTrace(labels, gram, cross, self.n_samples + gamma * other.n_samples)
+
+    def times(self, gamma: float) -> FullTrace:
+        """Scale both matrices."""
+        return FullTrace(
+            self.labels, gamma * self.gram, gamma * self.cross, gamma * self.n_samples
+        )
+
+    def without(self, labels: Collection[Label]) -> FullTrace:
+        """Drop columns of ``A'Y``."""
+        kept = [label for label in self.labels if label not in labels]
+        return FullTrace(kept, self.gram, self._cross(kept), self.n_samples)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Both sums."""
+        return {"gram": self.gram, "cross": self.cross}
+
+    def _cross(self, labels: Sequence[Label]) -> Tensor:
+        return _columns(self.cross, self.labels, labels, torch.zeros_like(self.gram[0]))
+
+
+class LowRankTrace(Trace):
+    """The leading eigenvectors of ``A_t'A_t``, scaled, and the diagonal of the rest."""
+
+    def __init__(
+        self, labels: list[Label], factor: Tensor, rest: Tensor, pull: Tensor, n_samples: float
+    ) -> None:
+        self.labels, self.factor, self.rest, self.pull = labels, factor, rest, pull
+        self.n_samples = n_samples
+
+    @classmethod
+    def of(cls, full: FullTrace, omega: Tensor, rank: int) -> LowRankTrace:
+        """Compress a task's curvature around its declarative parameters `omega`."""
+        values, vectors = torch.linalg.eigh(full.gram)
+        factor = vectors[:, -rank:] * values[-rank:].clamp_min(0).sqrt()
+        rest = (full.gram.diagonal() - factor.square().sum(dim=1)).clamp_min(0)
+        pull = factor @ (factor.T @ omega) + rest[:, None] * omega
+        return cls(full.labels, factor, rest, pull, full.n_samples)
+
+    def add_to(self, system: System, labels: Sequence[Label], gamma: float) -> None:
+        """Add ``gamma (U U' + diag)`` and its product with Omega_t."""
+        system.shared.addmm_(self.factor, self.factor.T, alpha=gamma)
+        system.shared.diagonal().add_(self.rest, alpha=gamma)
+        system.rhs.add_(self._pull(labels), alpha=gamma)
+
+    def merge(self, other: Trace, gamma: float) -> LowRankTrace:
+        """Sum both and compress again to the larger rank."""
+        assert isinstance(other, LowRankTrace)
+        rank = max(self.factor.shape[1], other.factor.shape[1])
+        both = torch.cat([self.factor, gamma**0.5 * other.factor], dim=1)
+        u, s, _ = torch.linalg.svd(both, full_matrices=False)
+        scaled = u * s
+        rest = self.rest + gamma * other.rest + scaled[:, rank:].square().sum(dim=1)
+        labels = _union(self.labels, other.labels)
+        pull = self._pull(labels) + gamma * other._pull(labels)
+        n_samples = self.n_samples + gamma * other.n_samples
+        return LowRankTrace(labels, scaled[:, :rank], rest, pull, n_samples)
+
+    def times(self, gamma: float) -> LowRankTrace:
+        """Scale the curvature and its pull."""
+        factor, rest, pull = gamma**0.5 * self.factor, gamma * self.rest, gamma * self.pull
+        return LowRankTrace(self.labels, factor, rest, pull, gamma * self.n_samples)
+
+    def without(self, labels: Collection[Label]) -> LowRankTrace:
+        """Drop columns of the pull."""
+        kept = [label for label in self.labels if label not in labels]
+        return LowRankTrace(kept, self.factor, self.rest, self._pull(kept), self.n_samples)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The factor, the diagonal, and their product with Omega_t."""
+        return {"factor": self.factor, "rest": self.rest, "pull": self.pull}
+
+    def _pull(self, labels: Sequence[Label]) -> Tensor:
+        return _columns(self.pull, self.labels, labels, torch.zeros_like(self.rest))
+
+
+class DiagonalTrace(Trace):
+    """The paper's plasticity F_t (Eq. myEFIM): one diagonal per class.
+
+    `phantom` is the plasticity of a class that has no weights yet. A class that appears later
+    inherits it, for nothing else would keep its column from answering to old data, and nobody can
+    know ahead how many classes will come.
+    """
+
+    def __init__(
+        self,
+        labels: list[Label],
+        plasticity: Tensor,
+        pull: Tensor,
+        phantom: Tensor,
+        n_samples: float,
+    ) -> None:
+        self.labels, self.plasticity, self.pull, self.phantom = labels, plasticity, pull, phantom
+        self.n_samples = n_samples
+
+    def add_to(self, system: System, labels: Sequence[Label], gamma: float) -> None:
+        """Add ``gamma K_{t,c}`` and ``gamma K_{t,c} Omega_{t,c}`` (Eq. combination)."""
+        if system.diagonal is None:
+            system.diagonal = torch.zeros_like(system.rhs)
+        system.diagonal.add_(self._plasticity(labels), alpha=gamma)
+        system.rhs.add_(self._pull(labels), alpha=gamma)
+
+    def merge(self, other: Trace, gamma: float) -> DiagonalTrace:
+        """Sum the diagonals class by class."""
+        assert isinstance(other, DiagonalTrace)
+        labels = _union(self.labels, other.labels)
+        return DiagonalTrace(
+            labels,
+            self._plasticity(labels) + gamma * other._plasticity(labels),
+            self._pull(labels) + gamma * other._pull(labels),
+            self.phantom + gamma * other.phantom,
+            self.n_samples + gamma * other.n_samples,
+        )
+
+    def times(self, gamma: float) -> DiagonalTrace:
+        """Scale every diagonal."""
+        return DiagonalTrace(
+            self.labels,
+            gamma * self.plasticity,
+            gamma * self.pull,
+            gamma * self.phantom,
+            gamma * self.n_samples,
+        )
+
+    def without(self, labels: Collection[Label]) -> DiagonalTrace:
+        """Drop the classes' diagonals."""
+        kept = [label for label in self.labels if label not in labels]
+        plasticity, pull = self._plasticity(kept), self._pull(kept)
+        return DiagonalTrace(kept, plasticity, pull, self.phantom, self.n_samples)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The diagonals, their products with Omega_t, and the phantom's diagonal."""
+        return {"plasticity": self.plasticity, "pull": self.pull, "phantom": self.phantom}
+
+    def _plasticity(self, labels: Sequence[Label]) -> Tensor:
+        return _columns(self.plasticity, self.labels, labels, self.phantom)
+
+    def _pull(self, labels: Sequence[Label]) -> Tensor:
+        return _columns(self.pull, self.labels, labels, torch.zeros_like(self.phantom))
+
+
+TRACES: dict[str, type[Trace]] = {
+    "full": FullTrace,
+    "low-rank": LowRankTrace,
+    "diagonal": DiagonalTrace,
+}

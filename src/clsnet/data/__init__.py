@@ -1,0 +1,26 @@
+"""Data sets, and task sequences by the paper's names.
+
+>>> from clsnet.data import load_sequence
+>>> sequence = load_sequence("Digits-10/5")
+>>> [len(task.X_test) for task in sequence.tasks(sequence.order(seed=0, index=0))]
+[72, 71, 74, 72, 71]
+"""
+
+from clsnet.data import digits, fashion_mnist  # noqa: F401  (they register themselves)
+from clsnet.data.dataset import Dataset
+from clsnet.data.idx import read_idx
+from clsnet.data.registry import DatasetInfo, Report, datasets, load_dataset
+from clsnet.data.sequences import Order, Task, TaskSequence, load_sequence
+
+__all__ = [
+    "Dataset",
+    "DatasetInfo",
+    "Order",
+    "Report",
+    "Task",
+    "TaskSequence",
+    "datasets",
+    "load_dataset",
+    "load_sequence",
+    "read_idx",
+]

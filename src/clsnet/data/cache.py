@@ -1,0 +1,12 @@
+"""Where fetched files are kept."""
+
+import os
+from pathlib import Path
+
+
+def cache_folder(name: str) -> Path:
+    """Name a data set's folder in $CLSNET_DATA, else in the user's cache."""
+    if chosen := os.environ.get("CLSNET_DATA"):
+        return Path(chosen).expanduser() / name
+    caches = os.environ.get("XDG_CACHE_HOME")
+    return (Path(caches) if caches else Path.home() / ".cache") / "clsnet" / name

@@ -1,0 +1,469 @@
+"""CLSNet, the estimator: it joins the two subnetworks."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from clsnet import snapshot, storage
+from clsnet.batches import Samples, peek, rebatch
+from clsnet.classifier.analytic import AnalyticClassifier, Rule, Task
+from clsnet.classifier.curvature import TRACES
+from clsnet.classifier.forgetting import Memory
+from clsnet.classifier.plasticity import FISHERS
+from clsnet.classifier.statistics import Batch
+from clsnet.errors import ClsnetError
+from clsnet.extractor import Augmentation, Backbone, Extractor
+from clsnet.extractor.augmentation import ACTIVATIONS, CONNECTIONS
+from clsnet.extractor.backbones import resolve_backbone
+from clsnet.extractor.extractor import FIT_SAMPLES
+from clsnet.labels import as_labels, same_kind
+from clsnet.presets import PRESETS, demo_options, paper_options
+
+ROWS = 4096
+MEGABYTE = 2**20
+LEAST_NOISE = 0.02
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """Size of everything needed to predict and to go on learning, as 32-bit numbers, in MB."""
+
+    model_mb: float
+    exemplar_mb: float = 0.0
+
+
+class CLSNet(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Class-incremental classifier of complementary learning subnetworks.
+
+    A frozen extractor represents samples; a classifier in closed form learns one task after
+    another and keeps no sample of any. With the full curvature (the default) its weights equal
+    ridge regression on all data ever seen, in whatever order it came. The constructor's defaults
+    are the best honest setting; `paper` and `demo` are what the authors wrote and released.
+
+    Parameters
+    ----------
+    backbone
+        The frozen part of the extractor: a name, a `Backbone`, or ``"auto"`` (vectors as they
+        are, images by whitened patches).
+    connection
+        What the classifier sees: ``"Z"`` the backbone's output, ``"G"`` random nodes of it,
+        ``"G*"`` tuned nodes, ``"A"`` both Z and G*.
+    groups, group_size
+        Number of groups of random nodes, and of nodes in each.
+    activation
+        Behind the nodes: ``"relu"``, ``"tanh"`` or ``"none"``.
+    alpha
+        Weight of the l1 norm when nodes are tuned.
+    augmentation
+        An `Augmentation` with further options; the five parameters before are then its own.
+    curvature
+        What is kept of a task: ``"full"``, ``"low-rank"`` or ``"diagonal"`` (the paper).
+    gamma
+        Trade-off of old tasks against the current one: one value, or one per task.
+    terms
+        Terms of the objective that are used: 1 current task, 2 old tasks, 3 previous solution.
+    ridge
+        Relative to the mean diagonal of the Gram matrix, or ``"auto"``.
+    retain
+        Keep one sum in ``"total"``, per ``"tasks"`` or per ``"classes"``: what can be forgotten
+        exactly later on.
+    rank
+        Directions kept by the low-rank curvature.
+    fisher
+        The diagonal curvature's plasticity: ``"mean-of-squares"`` (the paper's text) or
+        ``"square-of-mean"`` (the authors' release).
+    phantoms
+        Zero outputs beside a task's own in that plasticity, for all classes it does not have.
+    short_term, queue
+        Tasks that fade when the next one is learned; length of a first-in-first-out queue.
+    preset
+        ``"fast"``, ``"best"`` or ``"small"`` features for images.
+    device
+        ``"auto"``, ``"cpu"``, ``"cuda"`` or any other of torch.
+    random_state
+        Seed of the extractor.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        Classes known now, in the order in which tasks brought them.
+    tasks_ : list of Task
+        Every task learned: its classes and their numbers of samples.
+
+    References
+    ----------
+    D. Li and Z. Zeng, "Complementary Learning Subnetworks for Parameter-Efficient
+    Class-Incremental Learning".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = CLSNet()
+    >>> for first in range(0, 10, 2):
+    ...     task = (y == first) | (y == first + 1)
+    ...     model = model.partial_fit(X[task], y[task])
+    >>> bool(model.score(X, y) > 0.98)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "backbone": [str, Backbone],
+        "connection": [StrOptions(set(CONNECTIONS))],
+        "groups": [Interval(Integral, 1, None, closed="left")],
+        "group_size": [Interval(Integral, 1, None, closed="left")],
+        "activation": [StrOptions(set(ACTIVATIONS))],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "augmentation": [None, Augmentation],
+        "curvature": [StrOptions(set(TRACES))],
+        "gamma": [Interval(Real, 0, None, closed="left"), "array-like"],
+        "terms": ["array-like"],
+        "ridge": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "retain": [StrOptions({"total", "tasks", "classes"})],
+        "rank": [Interval(Integral, 1, None, closed="left")],
+        "fisher": [StrOptions(set(FISHERS))],
+        "phantoms": [Interval(Integral, 1, None, closed="left")],
+        "short_term": ["array-like"],
+        "queue": [None, Interval(Integral, 1, None, closed="left")],
+        "preset": [None, StrOptions(set(PRESETS))],
+        "device": [str],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        backbone: str | Backbone = "auto",
+        connection: str = "A",
+        groups: int = 30,
+        group_size: int = 30,
+        activation: str = "relu",
+        alpha: float = 0.01,
+        augmentation: Augmentation | None = None,
+        curvature: str = "full",
+        gamma: float | Sequence[float] = 1.0,
+        terms: Sequence[int] = (1, 2),
+        ridge: float | str = "auto",
+        retain: str = "total",
+        rank: int = 200,
+        fisher: str = "mean-of-squares",
+        phantoms: int = 8,
+        short_term: Sequence[int] = (),
+        queue: int | None = None,
+        preset: str | None = None,
+        device: str = "auto",
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.backbone = backbone
+        self.connection = connection
+        self.groups = groups
+        self.group_size = group_size
+        self.activation = activation
+        self.alpha = alpha
+        self.augmentation = augmentation
+        self.curvature = curvature
+        self.gamma = gamma
+        self.terms = terms
+        self.ridge = ridge
+        self.retain = retain
+        self.rank = rank
+        self.fisher = fisher
+        self.phantoms = phantoms
+        self.short_term = short_term
+        self.queue = queue
+        self.preset = preset
+        self.device = device
+        self.random_state = random_state
+
+    # ------------------------------------------------------------------ learning
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Forget everything and learn one task."""
+        blank = clone(self).partial_fit(X, y)
+        self.__dict__ = {**blank.__dict__, **self.get_params(deep=False)}
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn one task; any class may be new.
+
+        Parameters
+        ----------
+        X
+            Samples: vectors (n, d), grey images (n, h, w) or images (n, channels, h, w).
+        y
+            Labels, ints or strings.
+        classes
+            Not needed; taken for scikit-learn's convention.
+        """
+        del classes
+        self._learn([self._validated(X, y)])
+        return self
+
+    def learn(self, batches: Iterable[tuple[Any, Any]]) -> Self:
+        """Learn one task that does not fit in memory.
+
+        Parameters
+        ----------
+        batches
+            Pairs (X, y), all of one task. The extractor of a first task is fitted to the first
+            10,000 samples. The diagonal curvature goes over the batches twice, so it needs an
+            iterable that can start again, such as a list or a data loader, not a generator.
+        """
+        if self.curvature == "diagonal" and iter(batches) is batches:
+            raise ClsnetError(
+                'curvature="diagonal" reads a task twice, but these batches can be read only '
+                "once; give a list or a data loader instead of a generator."
+            )
+        self._learn(batches)
+        return self
+
+    def forget(
+        self, *, task: int | None = None, classes: Collection[Any] = (), exact: bool = True
+    ) -> Self:
+        """Forget a task or classes.
+
+        With the full curvature and a sum kept for each (``retain``), the weights become those of a
+        model that never saw it, given the same extractor. Where that is not possible an error says
+        why; ``exact=False`` then still removes the classes from every answer and keeps the task
+        from constraining later ones.
+
+        Parameters
+        ----------
+        task
+            Number of the task, from 0.
+        classes
+            Labels.
+        exact
+            Whether to insist that nothing remains.
+        """
+        check_is_fitted(self)
+        if (task is None) == (len(classes) == 0):
+            raise ClsnetError("say what to forget: task=NUMBER or classes=[LABEL, ...].")
+        known = self.classifier_
+        if task is not None and not 0 <= task < len(known.tasks):
+            raise ClsnetError(f"there is no task {task}; tasks 0 to {len(known.tasks) - 1} exist.")
+        unknown = [label for label in classes if label not in known.labels]
+        if unknown:
+            raise ClsnetError(f"class {unknown[0]!r} is not known to this model.")
+        tasks = [] if task is None else [task]
+        self.classifier_ = known.forget(tasks, list(classes), exact)
+        return self
+
+    # ----------------------------------------------------------------- predicting
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the representations A of samples."""
+        check_is_fitted(self)
+        X = self._validated_samples(X, reset=False)
+        parts = [self.extractor_.transform(X[i : i + ROWS]) for i in range(0, len(X), ROWS)]
+        return torch.cat(parts).cpu().numpy()
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return scores, one column per class; for two classes one score, positive for the second.
+
+        A score estimates the probability of its class; it may lie outside of 0 to 1.
+        """
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return probabilities, one column per class.
+
+        Scores are taken as one-hot vectors with Gaussian noise, whose variance the Gram matrices
+        tell; the probability of a class is then proportional to ``exp(score / variance)``.
+        """
+        scores = torch.from_numpy(self._scores(X))
+        variance = min(max(self.classifier_.noise, LEAST_NOISE), 1.0)
+        return torch.softmax(scores / variance, dim=1).numpy()
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of each sample."""
+        best = self._scores(X).argmax(axis=1)
+        return self.classes_[best]
+
+    # ---------------------------------------------------------------------- state
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Classes known now, in the order in which tasks brought them."""
+        check_is_fitted(self, "classifier_")
+        return np.array(self.classifier_.labels)
+
+    @property
+    def tasks_(self) -> list[Task]:
+        """Every task learned; a forgotten one has no classes left."""
+        check_is_fitted(self, "classifier_")
+        return list(self.classifier_.tasks)
+
+    def memory(self) -> MemoryUse:
+        """Return what the model takes: every stored number counted with 32 bits, as in the paper."""
+        check_is_fitted(self)
+        tensors = snapshot.tensors_of(self.extractor_, self.classifier_)
+        count = sum(storage.numbers(name, tensor) for name, tensor in tensors.items())
+        return MemoryUse(model_mb=4 * count / MEGABYTE)
+
+    def twin(self) -> CLSNet:
+        """Return a model that has learned nothing but shares this one's fixed extractor."""
+        check_is_fitted(self)
+        model = clone(self)
+        model.__dict__.update(
+            n_features_in_=self.n_features_in_,
+            sample_shape_=self.sample_shape_,
+            extractor_=self.extractor_,
+        )
+        model.classifier_ = model._new_classifier()
+        return model
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classifier_")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one file; what was there before survives any failure."""
+        check_is_fitted(self)
+        tensors = snapshot.tensors_of(self.extractor_, self.classifier_)
+        storage.write(Path(path), snapshot.header_of(self), tensors)
+
+    # -------------------------------------------------------------------- presets
+
+    @classmethod
+    def paper(cls, **options: Any) -> CLSNet:
+        """Return the configuration of the paper's text."""
+        return cls(**{**paper_options(), **options})
+
+    @classmethod
+    def demo(cls, **options: Any) -> CLSNet:
+        """Return the configuration that the authors released."""
+        return cls(**{**demo_options(), **options})
+
+    # -------------------------------------------------------------------- private
+
+    def _learn(self, batches: Iterable[tuple[Any, Any]]) -> None:
+        before = dict(self.__dict__)
+        try:
+            self._learn_or_fail(batches)
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    def _learn_or_fail(self, batches: Iterable[tuple[Any, Any]]) -> None:
+        self._validate_params()
+        rule = self._rule()
+        if not hasattr(self, "extractor_"):
+            sample, batches = peek(batches, FIT_SAMPLES, lambda pair: self._validated(*pair)[0])
+            self.extractor_ = self._new_extractor(sample.shape[1:])
+            self.extractor_.fit(sample, torch_device(self.device))
+            self.classifier_ = self._new_classifier()
+
+        def represented() -> Iterator[Batch]:
+            for X, y in rebatch((self._validated(X, y) for X, y in batches), ROWS):
+                yield self.extractor_.transform(X), y
+
+        self.classifier_ = replace(self.classifier_, rule=rule).learn(represented)
+
+    def _validated(self, X: Any, y: Any) -> Samples:
+        X = self._validated_samples(X, reset=not hasattr(self, "sample_shape_"))
+        y = as_labels(y)
+        check_consistent_length(X, y)
+        if hasattr(self, "classifier_"):
+            same_kind(self.classes_, y)
+        return X, y
+
+    def _validated_samples(self, X: Any, reset: bool) -> np.ndarray:
+        X = validate_data(self, X, reset=reset, dtype="numeric", allow_nd=True)
+        if reset:
+            self.sample_shape_ = X.shape[1:]
+        elif X.shape[1:] != self.sample_shape_:
+            raise ClsnetError(
+                f"samples of shape {X.shape[1:]} given, but this model learned from samples of "
+                f"shape {self.sample_shape_}."
+            )
+        return X
+
+    def _rule(self) -> Rule:
+        memory = Memory(self.gamma, tuple(self.short_term), self.queue)
+        if not set(self.terms) <= {1, 2, 3} or 1 not in self.terms:
+            raise ClsnetError(f"terms={self.terms!r}: use 1, with or without 2 and 3.")
+        if memory.fades and self.retain != "tasks":
+            raise ClsnetError('short_term and queue forget whole tasks: they need retain="tasks".')
+        if self.retain == "classes" and (self.curvature != "full" or self.gamma != 1):
+            raise ClsnetError('retain="classes" needs curvature="full" and gamma=1.')
+        return Rule(
+            curvature=self.curvature,
+            terms=tuple(self.terms),
+            ridge=self.ridge,
+            retain=self.retain,
+            fisher=self.fisher,
+            phantoms=self.phantoms,
+            rank=self.rank,
+            memory=memory,
+        )
+
+    def _new_extractor(self, sample_shape: tuple[int, ...]) -> Extractor:
+        options = {**self.get_params(deep=False)}
+        if self.preset is not None and len(sample_shape) > 1:
+            options.update(PRESETS[self.preset])
+        augmentation = self.augmentation or Augmentation(
+            options["connection"], self.groups, self.group_size, self.activation, self.alpha
+        )
+        return Extractor(
+            copy.deepcopy(resolve_backbone(options["backbone"], sample_shape)),
+            copy.deepcopy(augmentation),
+            seed=int(check_random_state(self.random_state).randint(2**31)),
+        )
+
+    def _new_classifier(self) -> AnalyticClassifier:
+        return AnalyticClassifier(self._rule(), self.extractor_.dimension, self.extractor_.device)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        if not self.classifier_.labels:
+            raise ClsnetError("this model has forgotten every class; let it learn some first.")
+        X = self._validated_samples(X, reset=False)
+        parts = (X[start : start + ROWS] for start in range(0, len(X), ROWS))
+        scores = [self.classifier_.scores(self.extractor_.transform(part)) for part in parts]
+        return torch.cat(scores).cpu().numpy()
+
+
+def torch_device(name: str) -> torch.device:
+    """Return the device of that name; ``"auto"`` is the GPU where there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        return torch.zeros(0, device=name).device
+    except (RuntimeError, AssertionError):
+        raise ClsnetError(f"device {name!r} is not available here; use 'auto' or 'cpu'.") from None
+
+
+def load(path: str | os.PathLike[str], device: str = "auto") -> CLSNet:
+    """Read a model that `CLSNet.save` wrote; it predicts the same, and can go on learning.
+
+    Parameters
+    ----------
+    path
+        The file.
+    device
+        Where the model is to live now.
+    """
+    header, tensors = storage.read(Path(path))
+    model = CLSNet(**{**snapshot.params_from(header), "device": device})
+    model.sample_shape_ = tuple(header["sample_shape"])
+    model.n_features_in_ = model.sample_shape_[0]
+    if "feature_names" in header:
+        model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+    place = torch_device(device)
+    model.extractor_ = snapshot.extractor_from(header, tensors).to(place)
+    model.classifier_ = snapshot.classifier_from(header, tensors, model._rule(), place)
+    return model

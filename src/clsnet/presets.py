@@ -1,0 +1,62 @@
+"""Named settings: features for images in three sizes, and the authors' two configurations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clsnet.extractor import Augmentation, Identity, Patches
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "fast": {"backbone": Patches(), "connection": "Z"},
+    "small": {
+        "backbone": Patches(filters=7, sizes=(4, 6, 8, 11, 15), mirror=True),
+        "connection": "Z",
+    },
+    "best": {
+        "backbone": Patches(
+            filters=21, sizes=(3, 4, 6, 8, 11, 15), contrast=(1e-4, 1e-1), mirror=True
+        ),
+        "connection": "Z",
+    },
+}
+
+
+def paper_options() -> dict[str, Any]:
+    """Return what the paper's text says (n = k = 30, alpha = 0.01, rho = 2^-30, gamma = 10^4)."""
+    return {
+        "backbone": Identity(scale="none"),
+        "connection": "A",
+        "groups": 30,
+        "group_size": 30,
+        "alpha": 0.01,
+        "curvature": "diagonal",
+        "gamma": 1e4,
+        "terms": (1, 2, 3),
+        "ridge": 2.0**-30,
+        "retain": "tasks",
+    }
+
+
+def demo_options() -> dict[str, Any]:
+    """Return what the authors released: 10 groups of 10, then 800 tanh and 900 ReLU nodes."""
+    return {
+        "backbone": Identity(scale="sample"),
+        "augmentation": Augmentation(
+            connection="G*",
+            groups=10,
+            group_size=10,
+            activation="none",
+            alpha=1e-3,
+            weights="normal",
+            constant=0.1,
+            unit=True,
+            tanh_nodes=800,
+            relu_nodes=900,
+        ),
+        "curvature": "diagonal",
+        "fisher": "square-of-mean",
+        "gamma": 3000.0,
+        "terms": (1, 2, 3),
+        "ridge": 1e-8,
+        "retain": "tasks",
+    }

@@ -1,0 +1,127 @@
+"""A model on disk: safetensors with a JSON header, versioned, checked, written atomically."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from clsnet.errors import ClsnetError
+
+FORMAT = "clsnet"
+VERSION = 1
+TRIANGLE = "gram"
+
+
+def numbers(name: str, tensor: Tensor) -> int:
+    """Count the numbers that a tensor takes on disk; a Gram matrix is stored as its triangle."""
+    if name.endswith(TRIANGLE):
+        return len(tensor) * (len(tensor) + 1) // 2
+    return tensor.numel()
+
+
+def write(path: Path, header: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+    """Write a model: to a temporary file beside `path`, synced, then renamed."""
+    packed = {name: _pack(name, tensor).cpu().contiguous() for name, tensor in tensors.items()}
+    text = json.dumps(header)
+    metadata = {
+        "format": FORMAT,
+        "version": str(VERSION),
+        "header": text,
+        "checksum": _checksum(text, packed),
+    }
+    data = safetensors.torch.save(packed, metadata=metadata)
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise ClsnetError(f"cannot write {path}: {error.strerror}.") from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise ClsnetError(f"cannot write {path}: {error.strerror}; it is as it was.") from None
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Read a model, or say in one line why the file is not one."""
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            if metadata.get("format") != FORMAT:
+                raise ClsnetError(f"{path} is a safetensors file, but not a clsnet model.")
+            version = int(metadata["version"])
+            if version > VERSION:
+                raise ClsnetError(
+                    f"{path} was written by a newer clsnet (format {version}, this one reads "
+                    f"up to {VERSION}); upgrade clsnet to read it."
+                )
+            packed = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except ClsnetError:
+        raise
+    except OSError as error:
+        reason = error.strerror or "it cannot be read"
+        raise ClsnetError(f"cannot read {path}: {reason}.") from None
+    except Exception:
+        raise ClsnetError(f"{path} is damaged or not a clsnet model.") from None
+    text = metadata.get("header", "")
+    if metadata.get("checksum") != _checksum(text, packed):
+        raise ClsnetError(f"{path} is damaged: its contents do not match its checksum.")
+    return json.loads(text), {name: _unpack(name, tensor) for name, tensor in packed.items()}
+
+
+def _pack(name: str, tensor: Tensor) -> Tensor:
+    if not name.endswith(TRIANGLE):
+        return tensor
+    rows, columns = torch.triu_indices(*tensor.shape, device=tensor.device)
+    return tensor[rows, columns]
+
+
+def _unpack(name: str, packed: Tensor) -> Tensor:
+    if not name.endswith(TRIANGLE):
+        return packed
+    size = int(((8 * len(packed) + 1) ** 0.5 - 1) / 2)
+    matrix = torch.zeros(size, size, dtype=packed.dtype)
+    rows, columns = torch.triu_indices(size, size)
+    matrix[rows, columns] = packed
+    matrix[columns, rows] = packed
+    return matrix
+
+
+def _checksum(header: str, tensors: dict[str, Tensor]) -> str:
+    value = zlib.crc32(header.encode())
+    for name in sorted(tensors):
+        value = zlib.crc32(name.encode(), value)
+        value = zlib.crc32(tensors[name].flatten().view(torch.uint8).numpy(), value)
+    return f"{value:08x}"
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,128 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clsnet.data import Dataset, TaskSequence, load_sequence
+from clsnet.errors import ClsnetError
+
+seeds = st.integers(0, 2**64)
+indices = st.integers(0, 10_000)
+DIGITS = load_sequence("Digits-10/5")
+
+
+@st.composite
+def sequences(draw: st.DrawFn) -> TaskSequence:
+    n_available = draw(st.integers(1, 30))
+    n_classes = draw(st.integers(1, n_available))
+    n_tasks = draw(st.sampled_from([t for t in range(1, n_classes + 1) if n_classes % t == 0]))
+    y_train = np.random.default_rng(0).permutation(np.repeat(np.arange(n_available), 3))
+    y_test = np.tile(np.arange(n_available), 2)
+    X_train, X_test = (np.arange(len(y), dtype=np.uint8)[:, None, None] for y in (y_train, y_test))
+    names = tuple(f"class {i}" for i in range(n_available))
+    dataset = Dataset("Made", X_train, y_train, X_test, y_test, names)
+    return TaskSequence(dataset, n_classes, n_tasks)
+
+
+@given(sequences(), seeds, indices)
+def test_tasks_are_disjoint_equal_and_cover_the_classes(sequence, seed, index):
+    order = sequence.order(seed, index)
+    assert len(order) == sequence.n_tasks
+    assert {len(classes) for classes in order} == {sequence.n_classes // sequence.n_tasks}
+    used = [c for classes in order for c in classes]
+    assert len(set(used)) == sequence.n_classes
+    assert set(used) <= set(range(len(sequence.dataset.class_names)))
+    assert all(type(c) is int for c in used)
+
+
+@given(sequences(), seeds, indices)
+def test_same_seed_and_index_give_the_same_order(sequence, seed, index):
+    assert sequence.order(seed, index) == sequence.order(seed, index)
+
+
+@given(sequences(), seeds, indices, indices)
+def test_the_seed_alone_chooses_the_classes(sequence, seed, index, other):
+    first, second = sequence.order(seed, index), sequence.order(seed, other)
+    assert set().union(*first) == set().union(*second)
+
+
+@settings(derandomize=True)
+@given(seeds, st.lists(indices, min_size=2, max_size=2, unique=True))
+def test_another_index_is_another_order(seed, pair):
+    assert DIGITS.order(seed, pair[0]) != DIGITS.order(seed, pair[1])
+
+
+@given(sequences(), seeds, indices)
+def test_tasks_hold_all_rows_of_their_classes_and_no_other(sequence, seed, index):
+    data, order = sequence.dataset, sequence.order(seed, index)
+    tasks = sequence.tasks(order)
+    assert tuple(task.classes for task in tasks) == order
+    for task in tasks:
+        train = [i for i, y in enumerate(data.y_train) if y in task.classes]
+        test = [i for i, y in enumerate(data.y_test) if y in task.classes]
+        assert task.X_train.ravel().tolist() == train and task.X_test.ravel().tolist() == test
+        np.testing.assert_array_equal(task.y_train, data.y_train[train])
+        np.testing.assert_array_equal(task.y_test, data.y_test[test])
+
+
+def test_orders_are_the_same_on_every_machine():
+    assert DIGITS.order(0, 0) == ((4, 9), (8, 7), (5, 3), (0, 1), (2, 6))
+    assert load_sequence("Digits-4/2").order(7, 3) == ((7, 8), (1, 0))
+
+
+def test_names_are_shown_in_their_canonical_form():
+    sequence = load_sequence("dIgItS-6/3")
+    assert (sequence.name, sequence.n_classes, sequence.n_tasks) == ("Digits-6/3", 6, 3)
+    assert sequence.dataset.name == "Digits"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "FashionMNIST",
+        "FashionMNIST-10",
+        "FashionMNIST-/5",
+        "FashionMNIST-10/",
+        "-10/5",
+        "10/5",
+        "",
+        "FashionMNIST-0/5",
+        "FashionMNIST-10/0",
+        "FashionMNIST-10/-5",
+        "FashionMNIST-10/5 ",
+        "FashionMNIST-10/5/2",
+        "FashionMNIST-1e1/5",
+        "FashionMNIST-\u0661\u0660/\u0665",
+        "Digits-" + "9" * 5000 + "/1",
+    ],
+)
+def test_names_of_another_form(name):
+    with pytest.raises(ClsnetError, match="is not a sequence: write DATASET-C/T"):
+        load_sequence(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("FashionMNIST-10/3", "'FashionMNIST-10/3': 10 classes do not divide into 3 equal tasks"),
+        ("FashionMNIST-5/10", "5 classes do not divide into 10 equal tasks"),
+        ("FashionMNIST-20/5", "'FashionMNIST-20/5': FashionMNIST has only 10 classes"),
+        ("Fashion-10/5", "unknown data set 'Fashion': the nearest is 'FashionMNIST'"),
+        ("Foo-10/5", "unknown data set 'Foo': the nearest is '(Digits|FashionMNIST)'"),
+        ("CIFAR-100/10", "unknown data set 'CIFAR'"),
+    ],
+)
+def test_names_that_cannot_be(name, reason):
+    with pytest.raises(ClsnetError, match=reason):
+        load_sequence(name)
+
+
+@pytest.mark.parametrize(("seed", "index"), [(-1, 0), (0, -1)])
+def test_negative_seed_or_index(seed, index):
+    with pytest.raises(ClsnetError, match="must both be 0 or more"):
+        DIGITS.order(seed, index)
+
+
+def test_a_class_without_images_is_named():
+    with pytest.raises(ClsnetError, match="Digits has no training images of class 11"):
+        DIGITS.tasks(((1, 11),))
