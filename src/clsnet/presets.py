@@ -30,6 +30,7 @@ def paper_options() -> dict[str, Any]:
         "group_size": 30,
         "alpha": 0.01,
         "curvature": "diagonal",
+        "phantoms": 1,
         "gamma": 1e4,
         "terms": (1, 2, 3),
         "ridge": 2.0**-30,

@@ -165,17 +165,20 @@ class AnalyticClassifier:
             # A diagonal is no Gram matrix of data: ridge and noise come from the task itself.
             gram, cross, n_samples = current.gram, current.cross, current.n_samples
         third = 3 in self.rule.terms and len(self.labels) > 0
-        ridge = 1.0 if third else self._ridge(gram, cross, n_samples)
-        noise = n_samples * left_out_error(gram, cross, n_samples, ridge) / len(labels)
         if third:
+            ridge, error = 1.0, left_out_error(gram, cross, n_samples, 1.0)
             system.rhs[:, : len(self.labels)] += self.omega
+        else:
+            ridge, error = self._ridge(gram, cross, n_samples)
         system.shared.diagonal().add_(ridge)
-        return system.solve(), noise
+        return system.solve(), n_samples * error / len(labels)
 
-    def _ridge(self, gram: Tensor, cross: Tensor, n_samples: float) -> float:
+    def _ridge(self, gram: Tensor, cross: Tensor, n_samples: float) -> tuple[float, float]:
+        """Return the ridge and the left-out error that goes with it."""
         if isinstance(self.rule.ridge, str):
             return generalised_cross_validation(gram, cross, n_samples)
-        return self.rule.ridge * float(gram.diagonal().mean())
+        ridge = self.rule.ridge * float(gram.diagonal().mean())
+        return ridge, left_out_error(gram, cross, n_samples, ridge)
 
     def _refuse_known(self, task: Task) -> None:
         known = [label for label in task.classes if label in self.labels]
@@ -190,7 +193,7 @@ class AnalyticClassifier:
     def _compress(self, current: FullTrace, batches: Batches) -> Trace:
         """Keep less than everything of the current task, around its declarative parameters."""
         system = System(current.gram.clone(), current.cross)
-        ridge = self._ridge(current.gram, current.cross, current.n_samples)
+        ridge, _ = self._ridge(current.gram, current.cross, current.n_samples)
         system.shared.diagonal().add_(ridge)
         omega = system.solve()  # Eq. (varOmega)
         if self.rule.curvature == "low-rank":

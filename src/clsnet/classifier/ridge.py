@@ -13,8 +13,10 @@ START = GRID.index(1e-5)
 PROBES = 64
 
 
-def generalised_cross_validation(gram: Tensor, cross: Tensor, n_samples: float) -> float:
-    """Return the ridge with the least generalised cross-validation error.
+def generalised_cross_validation(
+    gram: Tensor, cross: Tensor, n_samples: float
+) -> tuple[float, float]:
+    """Return the ridge with the least generalised cross-validation error, and that error.
 
     The error of leaving samples out, ``|Y - A Omega|^2 / (N - df)^2`` with
     ``df = tr(A'A (A'A + ridge I)^-1)``, follows from ``A'A``, ``A'Y`` and N: no sample is held out
@@ -40,7 +42,7 @@ def generalised_cross_validation(gram: Tensor, cross: Tensor, n_samples: float) 
         around = [i for i in (best - 1, best, best + 1) if 0 <= i < len(GRID)]
         lowest = min(around, key=lambda i: (error(i), -i))
         if lowest == best:
-            return GRID[best] * scale
+            return GRID[best] * scale, error(best)
         best = lowest
 
 
@@ -54,7 +56,7 @@ def left_out_error(gram: Tensor, cross: Tensor, n_samples: float, ridge: float) 
     omega = torch.cholesky_solve(cross, factor)
     halves = torch.linalg.solve_triangular(factor, _probes(gram, n_samples), upper=False)
     left = n_samples - (len(gram) - ridge * float(halves.square().sum()))
-    if left < 1e-6 * n_samples:
+    if left < 0.01 * n_samples:
         return float("inf")
     # |Y - A Omega|^2 = N - tr(Omega'B) - ridge |Omega|^2, as (A'A + ridge I) Omega = B.
     residual = n_samples - float((omega * cross).sum()) - ridge * float(omega.square().sum())
@@ -64,11 +66,11 @@ def left_out_error(gram: Tensor, cross: Tensor, n_samples: float, ridge: float) 
 def _probes(gram: Tensor, n_samples: float) -> Tensor:
     """Return columns v for ``tr(M) = sum v'Mv``: the identity, or random signs where they suffice.
 
-    With samples enough the trace is only a correction to N, and 64 random signs know it to a
-    thousandth of N.
+    The trace is at most N and corrects N: known to ``sqrt(2 N / probes)`` it is known well enough.
     """
     size = len(gram)
-    if size <= 512 or n_samples < 4 * size:
+    n_probes = PROBES if n_samples > 4 * size else 4 * PROBES
+    if size <= n_probes:
         return torch.eye(size, dtype=gram.dtype, device=gram.device)
-    signs = np.random.RandomState(0).randint(0, 2, (size, PROBES)) * 2.0 - 1.0
-    return torch.as_tensor(signs / PROBES**0.5, dtype=gram.dtype, device=gram.device)
+    signs = np.random.RandomState(0).randint(0, 2, (size, n_probes)) * 2.0 - 1.0
+    return torch.as_tensor(signs / n_probes**0.5, dtype=gram.dtype, device=gram.device)

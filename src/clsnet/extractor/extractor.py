@@ -85,5 +85,6 @@ class Extractor(nn.Module):
         return self.backbone(x)
 
     def _slices(self, n: int) -> Iterator[slice]:
-        size = self.backbone.batch_size
+        on_cpu = self.device.type == "cpu"
+        size = self.backbone.batch_size if on_cpu else self.backbone.gpu_batch_size
         return (slice(start, start + size) for start in range(0, n, size))

@@ -23,6 +23,7 @@ class Backbone(nn.Module, abc.ABC):
     name: ClassVar[str]
     dtype: ClassVar[torch.dtype] = torch.float32
     batch_size: ClassVar[int] = 1024
+    gpu_batch_size: ClassVar[int] = 4096
 
     @property
     def config(self) -> dict[str, Any]:

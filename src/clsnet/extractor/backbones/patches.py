@@ -13,7 +13,7 @@ from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones.base import Backbone
 from clsnet.extractor.backbones.leaves import dead_leaves
 
-N_LEAVES = 1000
+N_LEAVES = 500
 N_PATCHES = 20_000
 LEAST_VARIANCE = 1e-3
 OVERLAP = 1.25
@@ -46,7 +46,8 @@ class Patches(Backbone):
     """
 
     name = "patches"
-    batch_size: ClassVar[int] = 128
+    batch_size: ClassVar[int] = 64
+    gpu_batch_size: ClassVar[int] = 1024
     peak: Tensor
     centre: Tensor
 

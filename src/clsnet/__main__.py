@@ -1,0 +1,5 @@
+"""``python -m clsnet``."""
+
+from clsnet.cli import main
+
+main()

@@ -1,0 +1,26 @@
+"""The command line; torch is imported only by the commands that compute."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    """Run the command line: an error is one line and an exit status."""
+    # A waiting OpenMP thread that spins takes the core from the one it waits for.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    try:
+        from clsnet.cli.app import app
+    except ModuleNotFoundError as error:
+        sys.exit(f"the command line needs {error.name}: pip install 'clsnet[cli]'")
+    from clsnet.errors import ClsnetError
+
+    try:
+        app()
+    except ClsnetError as error:
+        print(f"clsnet: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("clsnet: interrupted; what was finished is kept.", file=sys.stderr)
+        sys.exit(130)

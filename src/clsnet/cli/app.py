@@ -1,0 +1,42 @@
+"""All commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from clsnet.cli.bench import bench
+from clsnet.cli.datasets import datasets
+from clsnet.cli.methods import methods
+
+app = typer.Typer(
+    name="clsnet",
+    help="Teach a classifier new classes, task after task, without keeping old data.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from clsnet import __version__
+
+        typer.echo(f"clsnet {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+app.command()(bench)
+app.command()(methods)
+app.command()(datasets)

@@ -1,0 +1,25 @@
+"""``clsnet datasets``: what a sequence can be made of."""
+
+from __future__ import annotations
+
+
+def datasets() -> None:
+    """List every data set, its size, and whether it is here already.
+
+    A sequence is DATASET-C/T: C classes in T tasks of equal size.
+
+    Example:
+
+        clsnet datasets
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from clsnet.data import datasets as known
+
+    table = Table("data set", "classes", "train", "test", "here", "what and where from")
+    for info in known():
+        sizes = (f"{n:,}" for n in (info.n_classes, info.n_train, info.n_test))
+        here = "yes" if info.available() else "fetched"
+        table.add_row(info.name, *sizes, here, f"{info.description} ({info.source})")
+    Console().print(table)

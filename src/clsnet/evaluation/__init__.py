@@ -1,0 +1,1 @@
+"""The protocol, the metrics and the store of finished runs."""

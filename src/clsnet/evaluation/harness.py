@@ -1,0 +1,94 @@
+"""One method, one order: run it, or take it from the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clsnet.data import TaskSequence
+from clsnet.errors import ClsnetError
+from clsnet.evaluation.protocol import DEMO, evaluate
+from clsnet.evaluation.store import read_run, record, run_path, write_run
+from clsnet.evaluation.tuning import tune
+from clsnet.methods import Method
+
+Progress = Callable[[int, str, float | None], None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be run, and where its file lies."""
+
+    method: Method
+    index: int
+    seed: int
+    preset: str | None
+    protocol: str
+    tune: bool
+    out: Path
+    options: dict[str, Any]
+
+    def path(self, sequence: TaskSequence) -> Path:
+        """Return the file of this run."""
+        return run_path(self.out, sequence.name, self.method.name, self.index)
+
+    def config(self) -> dict[str, Any]:
+        """Return what sets this run apart from others of the same method."""
+        return {"preset": self.preset, "tune": self.tune, **self.options}
+
+    def stored(self, sequence: TaskSequence) -> dict[str, Any] | None:
+        """Return the finished run, if it is there; refuse one of another configuration."""
+        path = self.path(sequence)
+        if not path.exists():
+            return None
+        run = read_run(path)
+        wanted = {**self.config(), "seed": self.seed, "protocol": self.protocol}
+        found = {**run["config"], "seed": run["seed"], "protocol": run["protocol"]}
+        differing = [key for key in wanted if wanted[key] != found.get(key)]
+        if differing:
+            raise ClsnetError(
+                f"{path} holds a run with another {differing[0]} ({found.get(differing[0])}); "
+                "choose another --out, or move it away."
+            )
+        return run
+
+    def run(self, sequence: TaskSequence, progress: Progress) -> dict[str, Any]:
+        """Run the job and store it."""
+        order = sequence.order(self.seed, self.index)
+        tasks = sequence.tasks(order)
+        options = dict(self.options)
+        if self.tune and self.method.grid:
+
+            def tried(options: dict[str, Any], accuracy: float) -> None:
+                said = ", ".join(f"{name}={value:g}" for name, value in options.items())
+                progress(0, f"tuning {said}", accuracy)
+
+            progress(0, "tuning", None)
+            options |= tune(self.method, tasks, self.seed, self.preset, tried)
+        outcome = evaluate(
+            lambda: self.method.build(self.seed, self.preset, **options),
+            tasks,
+            self.protocol,
+            progress,
+        )
+        run = record(
+            outcome,
+            sequence=sequence.name,
+            method=self.method.name,
+            config={**self.config(), **options},
+            order=order,
+            seed=self.seed,
+            protocol=self.protocol,
+        )
+        write_run(self.path(sequence), run)
+        return run
+
+
+def check_protocol(method: Method, protocol: str) -> None:
+    """Refuse to refit a representation that a method does not have."""
+    if protocol == DEMO and method.family != "ours":
+        raise ClsnetError(
+            f"--protocol demo refits a CLSNet's representation; {method.name} has none."
+        )

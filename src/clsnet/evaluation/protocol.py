@@ -1,0 +1,156 @@
+"""Learn a sequence of tasks, one after the other, and test on all tasks so far.
+
+A method is handed the training data of the current task and nothing else, and asked about test
+samples without being told which task they come from. A prediction has to be a function of one
+sample; the conformance tests check that for every method.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from clsnet.data import Task
+from clsnet.evaluation.metrics import average_accuracy, backward_transfer, forward_transfer
+from clsnet.methods import Learner
+
+AGNOSTIC = "agnostic"
+DEMO = "demo"
+PROTOCOLS = {
+    AGNOSTIC: "honest: one fixed function of one sample, no task identity",
+    DEMO: "LEAKING: the authors' published evaluation refits the representation on each task's "
+    "own test split, which tells the model the task",
+}
+
+Progress = Callable[[int, str, float | None], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run measured; row T of `R` holds the accuracy on tasks 1 to T."""
+
+    R: list[list[float]]
+    independent: list[float]
+    seconds: dict[str, float]
+    memory: dict[str, float]
+
+    def metrics(self) -> dict[str, float | None]:
+        """Return Avg Acc, BWT and FWT."""
+        return {
+            "avg_acc": average_accuracy(self.R),
+            "bwt": backward_transfer(self.R),
+            "fwt": forward_transfer(self.R, self.independent) if self.independent else None,
+        }
+
+
+def _silent(task: int, stage: str, accuracy: float | None) -> None:
+    pass
+
+
+def evaluate(
+    build: Callable[[], Learner],
+    tasks: Sequence[Task],
+    protocol: str = AGNOSTIC,
+    progress: Progress = _silent,
+    with_independent: bool = True,
+) -> Outcome:
+    """Run one method over one sequence.
+
+    Parameters
+    ----------
+    build
+        Makes a fresh learner.
+    tasks
+        The sequence, in order.
+    protocol
+        ``"agnostic"``, or ``"demo"`` for the authors' leaking evaluation.
+    progress
+        Called with task number, stage and the accuracy so far.
+    with_independent
+        Whether to train the independent models that forward transfer needs.
+    """
+    run = _Demo(build()) if protocol == DEMO else _Agnostic(build())
+    R: list[list[float]] = []
+    independent: list[float] = []
+    seconds = {"learn": 0.0, "predict": 0.0}
+    accuracy: float | None = None
+    with contextlib.ExitStack() as features:
+        for number, task in enumerate(tasks):
+            progress(number, "learning", accuracy)
+            clock = time.perf_counter()
+            run.learn(task)
+            seconds["learn"] += time.perf_counter() - clock
+            if number == 0:
+                features.enter_context(run.remembering())
+            progress(number, "testing", accuracy)
+            clock = time.perf_counter()
+            R.append([run.accuracy(past) for past in tasks[: number + 1]])
+            seconds["predict"] += time.perf_counter() - clock
+            accuracy = average_accuracy(R)
+            if with_independent:
+                progress(number, "independent model", accuracy)
+                # After the first task the learner itself has learned that task only.
+                independent.append(run.independent(build, task) if number else R[0][0])
+        memory = run.learner.memory()
+    sizes = {"model_mb": memory.model_mb, "exemplar_mb": memory.exemplar_mb}
+    return Outcome(R, independent, seconds, sizes)
+
+
+class _Agnostic:
+    """The honest protocol."""
+
+    def __init__(self, learner: Any) -> None:
+        self.learner = learner
+
+    def learn(self, task: Task) -> None:
+        self.learner.partial_fit(task.X_train, task.y_train)
+
+    def accuracy(self, task: Task) -> float:
+        return float(np.mean(self.learner.predict(task.X_test) == task.y_test))
+
+    def independent(self, build: Callable[[], Learner], task: Task) -> float:
+        """Accuracy of a model that learned this task only, given the same fixed extractor."""
+        alone = self.learner.twin() if hasattr(self.learner, "twin") else build()
+        return self._alone(alone, task)
+
+    def _alone(self, learner: Any, task: Task) -> float:
+        single = type(self)(learner)
+        single.learn(task)
+        return single.accuracy(task)
+
+    def remembering(self) -> contextlib.AbstractContextManager[None]:
+        """Extract the same samples once, where the extractor is fixed."""
+        extractor = getattr(self.learner, "extractor_", None)
+        return extractor.remembering() if extractor is not None else contextlib.nullcontext()
+
+
+class _Demo(_Agnostic):
+    """The leaking protocol: the representation is refitted to whatever is looked at."""
+
+    def learn(self, task: Task) -> None:
+        if hasattr(self.learner, "extractor_"):
+            self._refit(task.X_train)
+        super().learn(task)
+
+    def accuracy(self, task: Task) -> float:
+        kept = self.learner.extractor_
+        self._refit(task.X_test)
+        try:
+            return super().accuracy(task)
+        finally:
+            self.learner.extractor_ = kept
+
+    def independent(self, build: Callable[[], Learner], task: Task) -> float:
+        return self._alone(build(), task)
+
+    def remembering(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def _refit(self, X: np.ndarray) -> None:
+        extractor = self.learner.extractor_
+        self.learner.extractor_ = extractor.refitted(X, extractor.device)

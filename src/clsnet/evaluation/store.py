@@ -1,0 +1,98 @@
+"""Finished runs: one JSON file each, written when the run is complete."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+
+from clsnet import __version__
+from clsnet.errors import ClsnetError
+from clsnet.evaluation.protocol import Outcome
+
+
+def run_path(folder: Path, sequence: str, method: str, order: int) -> Path:
+    """Return where a run is kept: ``DIR/<sequence>/<method>/<order>.json``."""
+    return folder / sequence / method / f"{order}.json"
+
+
+def record(
+    outcome: Outcome,
+    *,
+    sequence: str,
+    method: str,
+    config: dict[str, Any],
+    order: Sequence[Sequence[int]],
+    seed: int,
+    protocol: str,
+) -> dict[str, Any]:
+    """Return everything about a run that its file holds."""
+    return {
+        "sequence": sequence,
+        "method": method,
+        "config": config,
+        "order": [list(classes) for classes in order],
+        "seed": seed,
+        "protocol": protocol,
+        "R": outcome.R,
+        "independent": outcome.independent,
+        **outcome.metrics(),
+        "seconds": outcome.seconds,
+        "memory": outcome.memory,
+        "environment": environment(),
+        "version": __version__,
+    }
+
+
+def environment() -> dict[str, str]:
+    """Return what a figure may depend on."""
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "none"
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": numpy.__version__,
+        "processor": platform.machine(),
+        "threads": str(torch.get_num_threads()),
+        "gpu": gpu,
+    }
+
+
+def write_run(path: Path, run: dict[str, Any]) -> None:
+    """Write a run atomically."""
+    check_writable(path.parent)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    with os.fdopen(handle, "w") as file:
+        json.dump(run, file, indent=1)
+    Path(temporary).chmod(0o644)
+    os.replace(temporary, path)
+
+
+def check_writable(folder: Path) -> None:
+    """Make a folder, or say why results cannot go there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise ClsnetError(f"cannot write results to {folder}: {error.strerror}.") from None
+
+
+def read_run(path: Path) -> dict[str, Any]:
+    """Read a run, or say why the file is not one."""
+    try:
+        run = json.loads(path.read_text())
+        run["R"], run["protocol"], run["config"]  # noqa: B018
+    except (ValueError, KeyError, TypeError):
+        raise ClsnetError(f"{path} is not a finished run; move it away to run it again.") from None
+    return dict(run)
+
+
+def read_runs(folder: Path) -> list[dict[str, Any]]:
+    """Read every run below a folder, sorted by sequence, method and order."""
+    return [read_run(path) for path in sorted(folder.rglob("*.json"))]

@@ -1,0 +1,56 @@
+"""Choose a method's options on training data alone."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from clsnet.data import Task
+from clsnet.evaluation.metrics import average_accuracy
+from clsnet.evaluation.protocol import evaluate
+from clsnet.methods import Method
+
+HELD_OUT = 0.2
+
+
+def hold_out(task: Task, seed: int) -> Task:
+    """Return a task whose test part is a fifth of its training samples, taken class by class."""
+    random = np.random.RandomState(seed)
+    test = np.zeros(len(task.y_train), dtype=bool)
+    for label in task.classes:
+        rows = np.flatnonzero(task.y_train == label)
+        test[random.permutation(rows)[: round(HELD_OUT * len(rows))]] = True
+    return replace(
+        task,
+        X_train=task.X_train[~test],
+        y_train=task.y_train[~test],
+        X_test=task.X_train[test],
+        y_test=task.y_train[test],
+    )
+
+
+def tune(
+    method: Method,
+    tasks: Sequence[Task],
+    seed: int,
+    preset: str | None = None,
+    progress: Callable[[dict[str, Any], float], None] = lambda options, accuracy: None,
+) -> dict[str, Any]:
+    """Return the options of the method's grid with the best accuracy on held-out training data."""
+    parts = [hold_out(task, seed) for task in tasks]
+    best: tuple[float, dict[str, Any]] = (-1.0, {})
+    for values in itertools.product(*method.grid.values()):
+        options = dict(zip(method.grid, values, strict=True))
+        outcome = evaluate(
+            lambda options=options: method.build(seed, preset, **options),
+            parts,
+            with_independent=False,
+        )
+        accuracy = average_accuracy(outcome.R)
+        progress(options, accuracy)
+        best = max(best, (accuracy, options), key=lambda pair: pair[0])
+    return best[1]

@@ -1,0 +1,1 @@
+"""Tables of finished runs, beside what the paper reports."""

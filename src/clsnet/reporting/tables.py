@@ -1,0 +1,77 @@
+"""Runs, summed up: one line per method, mean and spread over orders."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from clsnet.evaluation.protocol import DEMO
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Runs of one method in one configuration over several orders."""
+
+    sequence: str
+    method: str
+    preset: str | None
+    protocol: str
+    tuned: bool
+    runs: Sequence[dict[str, Any]]
+
+    @property
+    def title(self) -> str:
+        """Method, with what sets it apart."""
+        extras = [self.preset, "tuned" if self.tuned else None]
+        extras.append("LEAKING protocol" if self.protocol == DEMO else None)
+        return ", ".join([self.method, *filter(None, extras)])
+
+    def mean(self, name: str, *path: str) -> float | None:
+        """Return the mean over orders of a field, such as ``("seconds", "learn")``."""
+        values = [_field(run, name, *path) for run in self.runs]
+        return None if None in values else statistics.fmean(values)
+
+    def spread(self, name: str) -> float:
+        """Return the standard deviation over orders."""
+        return statistics.pstdev(_field(run, name) for run in self.runs)
+
+    def matrix(self) -> list[list[float]]:
+        """Return R, averaged over orders."""
+        rows = zip(*(run["R"] for run in self.runs), strict=True)
+        return [[statistics.fmean(cells) for cells in zip(*row, strict=True)] for row in rows]
+
+
+def summarise(runs: Iterable[dict[str, Any]]) -> list[Summary]:
+    """Group runs that differ only in their order."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for run in runs:
+        config = run["config"]
+        key = (
+            run["sequence"],
+            run["method"],
+            config.get("preset"),
+            run["protocol"],
+            bool(config.get("tune")),
+        )
+        groups.setdefault(key, []).append(run)
+    return [Summary(*key, runs=group) for key, group in groups.items()]
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Write a figure, or a dash.
+
+    Examples
+    --------
+    >>> number(0.91854), number(None)
+    ('0.9185', '–')
+    """
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def _field(run: dict[str, Any], name: str, *path: str) -> Any:
+    value = run[name]
+    for step in path:
+        value = value[step]
+    return value
