@@ -144,7 +144,7 @@ def _print(console: Console, summaries: Sequence[Summary]) -> None:
     from clsnet.evaluation.protocol import DEMO, PROTOCOLS
     from clsnet.methods import get_method
     from clsnet.reporting.paper import paper_row
-    from clsnet.reporting.tables import number
+    from clsnet.reporting.tables import megabytes, number
 
     for summary in summaries:
         matrix = Table(title=f"{summary.title}: accuracy on each task, after each task")
@@ -158,9 +158,8 @@ def _print(console: Console, summaries: Sequence[Summary]) -> None:
 
     table = Table(title=f"{summaries[0].sequence}, mean over orders")
     table.add_column("method")
-    heads = ("Avg Acc", "± orders", "BWT", "FWT", "learn s", "predict s", "model MB", "exemplar MB")
-    for head in heads:
-        table.add_column(head, justify="right")
+    for head in ("Avg Acc", "± orders", "BWT", "FWT", "learn s", "MB"):
+        table.add_column(head, justify="right", no_wrap=True)
     for summary in summaries:
         table.add_row(
             summary.title,
@@ -169,24 +168,19 @@ def _print(console: Console, summaries: Sequence[Summary]) -> None:
             number(summary.mean("bwt")),
             number(summary.mean("fwt")),
             number(summary.mean("seconds", "learn"), 1),
-            number(summary.mean("seconds", "predict"), 1),
-            number(summary.mean("memory", "model_mb"), 2),
-            number(summary.mean("memory", "exemplar_mb"), 2),
+            megabytes(summary.mean("memory", "model_mb"), summary.mean("memory", "exemplar_mb")),
         )
-    names = dict.fromkeys(get_method(summary.method).paper for summary in summaries)
-    for name in names:
+    for name in dict.fromkeys(get_method(summary.method).paper for summary in summaries):
         row = paper_row(summaries[0].sequence, name)
         if row is not None:
             table.add_row(
-                f"[dim]{name}, as the paper reports it[/dim]",
+                f"[dim]{name} in the paper[/dim]",
                 number(row.avg_acc),
-                "–",
+                number(None),
                 number(row.bwt),
                 number(row.fwt),
                 number(row.seconds, 1),
-                "–",
-                number(row.model_mb, 2),
-                number(row.exemplar_mb, 2),
+                megabytes(row.model_mb, row.exemplar_mb),
             )
     console.print(table)
     if any(summary.protocol == DEMO for summary in summaries):

@@ -53,7 +53,7 @@ class TaskSequence:
         """The sequence's canonical name."""
         return f"{self.dataset.name}-{self.n_classes}/{self.n_tasks}"
 
-    def order(self, seed: int, index: int) -> Order:
+    def order(self, seed: int, index: int, shuffle: str = "classes") -> Order:
         """Shuffle the classes into tasks.
 
         Parameters
@@ -61,15 +61,21 @@ class TaskSequence:
         seed
             Fixes everything; alone it fixes which classes are used, where not all are.
         index
-            Which of the seed's class orders.
+            Which of the seed's orders.
+        shuffle
+            ``"classes"``, or ``"tasks"`` to keep neighbouring classes together, as the authors'
+            released experiment does: (0, 1), (2, 3), ... in a random order.
         """
         if seed < 0 or index < 0:
             raise ClsnetError(f"seed {seed} and order {index} must both be 0 or more")
         by_seed = np.random.default_rng(np.random.SeedSequence(seed))
         by_index = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,)))
         used = np.sort(by_seed.permutation(len(self.dataset.class_names))[: self.n_classes])
-        tasks = by_index.permutation(used).reshape(self.n_tasks, -1).tolist()
-        return tuple(tuple(classes) for classes in tasks)
+        if shuffle == "classes":
+            tasks = by_index.permutation(used).reshape(self.n_tasks, -1)
+        else:
+            tasks = by_index.permutation(used.reshape(self.n_tasks, -1))
+        return tuple(tuple(classes) for classes in tasks.tolist())
 
     def tasks(self, order: Order) -> list[Task]:
         """Cut the data set into the tasks of an order."""

@@ -56,7 +56,8 @@ class Job:
 
     def run(self, sequence: TaskSequence, progress: Progress) -> dict[str, Any]:
         """Run the job and store it."""
-        order = sequence.order(self.seed, self.index)
+        shuffle = "tasks" if self.protocol == DEMO else "classes"
+        order = sequence.order(self.seed, self.index, shuffle)
         tasks = sequence.tasks(order)
         options = dict(self.options)
         if self.tune and self.method.grid:

@@ -7,9 +7,9 @@ sample; the conformance tests check that for every method.
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from clsnet.data import Task
 from clsnet.evaluation.metrics import average_accuracy, backward_transfer, forward_transfer
+from clsnet.extractor.extractor import Features
 from clsnet.methods import Learner
 
 AGNOSTIC = "agnostic"
@@ -79,54 +80,46 @@ def evaluate(
     independent: list[float] = []
     seconds = {"learn": 0.0, "predict": 0.0}
     accuracy: float | None = None
-    with contextlib.ExitStack() as features:
-        for number, task in enumerate(tasks):
-            progress(number, "learning", accuracy)
-            clock = time.perf_counter()
-            run.learn(task)
-            seconds["learn"] += time.perf_counter() - clock
-            if number == 0:
-                features.enter_context(run.remembering())
-            progress(number, "testing", accuracy)
-            clock = time.perf_counter()
-            R.append([run.accuracy(past) for past in tasks[: number + 1]])
-            seconds["predict"] += time.perf_counter() - clock
-            accuracy = average_accuracy(R)
-            if with_independent:
-                progress(number, "independent model", accuracy)
-                # After the first task the learner itself has learned that task only.
-                independent.append(run.independent(build, task) if number else R[0][0])
-        memory = run.learner.memory()
+    for number, task in enumerate(tasks):
+        progress(number, "learning", accuracy)
+        clock = time.perf_counter()
+        run.learn(task)
+        seconds["learn"] += time.perf_counter() - clock
+        progress(number, "testing", accuracy)
+        clock = time.perf_counter()
+        R.append([run.accuracy(past) for past in tasks[: number + 1]])
+        seconds["predict"] += time.perf_counter() - clock
+        accuracy = average_accuracy(R)
+        if with_independent:
+            progress(number, "independent model", accuracy)
+            # After the first task the learner itself has learned that task only.
+            independent.append(run.independent(build, task) if number else R[0][0])
+    memory = run.learner.memory()
     sizes = {"model_mb": memory.model_mb, "exemplar_mb": memory.exemplar_mb}
     return Outcome(R, independent, seconds, sizes)
 
 
 class _Agnostic:
-    """The honest protocol."""
+    """The honest protocol; where the extractor is fixed, it sees each test sample once."""
 
-    def __init__(self, learner: Any) -> None:
+    def __init__(self, learner: Any, features: Features | None = None) -> None:
         self.learner = learner
+        self.features: Features = {} if features is None else features
 
     def learn(self, task: Task) -> None:
         self.learner.partial_fit(task.X_train, task.y_train)
 
     def accuracy(self, task: Task) -> float:
-        return float(np.mean(self.learner.predict(task.X_test) == task.y_test))
+        extractor = getattr(self.learner, "extractor_", None)
+        remembering = extractor.remembering(self.features) if extractor else nullcontext()
+        with remembering:
+            return float(np.mean(self.learner.predict(task.X_test) == task.y_test))
 
     def independent(self, build: Callable[[], Learner], task: Task) -> float:
         """Accuracy of a model that learned this task only, given the same fixed extractor."""
-        alone = self.learner.twin() if hasattr(self.learner, "twin") else build()
-        return self._alone(alone, task)
-
-    def _alone(self, learner: Any, task: Task) -> float:
-        single = type(self)(learner)
-        single.learn(task)
-        return single.accuracy(task)
-
-    def remembering(self) -> contextlib.AbstractContextManager[None]:
-        """Extract the same samples once, where the extractor is fixed."""
-        extractor = getattr(self.learner, "extractor_", None)
-        return extractor.remembering() if extractor is not None else contextlib.nullcontext()
+        if hasattr(self.learner, "twin"):
+            return _alone(_Agnostic(self.learner.twin(), self.features), task)
+        return _alone(_Agnostic(build()), task)
 
 
 class _Demo(_Agnostic):
@@ -140,17 +133,20 @@ class _Demo(_Agnostic):
     def accuracy(self, task: Task) -> float:
         kept = self.learner.extractor_
         self._refit(task.X_test)
+        self.features = {}
         try:
             return super().accuracy(task)
         finally:
             self.learner.extractor_ = kept
 
     def independent(self, build: Callable[[], Learner], task: Task) -> float:
-        return self._alone(build(), task)
-
-    def remembering(self) -> contextlib.AbstractContextManager[None]:
-        return contextlib.nullcontext()
+        return _alone(_Demo(build()), task)
 
     def _refit(self, X: np.ndarray) -> None:
         extractor = self.learner.extractor_
         self.learner.extractor_ = extractor.refitted(X, extractor.device)
+
+
+def _alone(run: _Agnostic, task: Task) -> float:
+    run.learn(task)
+    return run.accuracy(task)

@@ -85,11 +85,8 @@ class Augmentation(nn.Module):
 
     def fit(self, Z: Tensor, random: np.random.RandomState) -> None:
         """Draw the random nodes and tune them to Z."""
-        self.width = Z.shape[1] + 1
-        if self.connection == "Z":
-            return
         Z = self._with_constant(Z)
-        weight = self._draw(random, self.width, self.groups * self.group_size)
+        weight = self._draw(random, Z.shape[1], self.groups * self.group_size)
         self.weight = torch.as_tensor(weight, dtype=Z.dtype, device=Z.device)
         if self.connection != "G":
             self.weight = self._tuned(Z)

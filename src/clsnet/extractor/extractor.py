@@ -14,6 +14,7 @@ from clsnet.extractor.augmentation import Augmentation
 from clsnet.extractor.backbones import Backbone
 
 FIT_SAMPLES = 10_000
+Features = dict[Hashable, tuple[np.ndarray, Tensor]]
 
 
 class Extractor(nn.Module):
@@ -35,17 +36,19 @@ class Extractor(nn.Module):
         self.augmentation = augmentation
         self.seed = seed
         self.dimension = 0
-        self._features: dict[Hashable, tuple[np.ndarray, Tensor]] | None = None
+        self._features: Features | None = None
 
     def fit(self, X: np.ndarray, device: torch.device) -> Extractor:
         """Fix both parts, given samples of the first task without labels."""
-        random = np.random.RandomState(self.seed)
         if len(X) > FIT_SAMPLES:
-            X = X[np.sort(random.choice(len(X), FIT_SAMPLES, replace=False))]
+            drawn = np.random.RandomState(self.seed).choice(len(X), FIT_SAMPLES, replace=False)
+            X = X[np.sort(drawn)]
+        random = np.random.RandomState(self.seed)
         self.backbone.fit(X, random)
         self.to(device)
-        Z = torch.cat([self._represent(X[rows]) for rows in self._slices(len(X))])
-        self.augmentation.fit(Z, random)
+        if self.augmentation.connection != "Z":
+            Z = torch.cat([self._represent(X[rows]) for rows in self._slices(len(X))])
+            self.augmentation.fit(Z, random)
         self.to(device)
         self.dimension = self.transform(X[:1]).shape[1]
         return self
@@ -67,9 +70,9 @@ class Extractor(nn.Module):
         return A
 
     @contextmanager
-    def remembering(self) -> Iterator[None]:
-        """Within this context, extract the same place in memory only once."""
-        self._features = {}
+    def remembering(self, features: Features) -> Iterator[None]:
+        """Within this context, take from and add to `features`, keyed by place in memory."""
+        self._features = features
         try:
             yield
         finally:
