@@ -25,14 +25,14 @@ def as_labels(y: Any) -> np.ndarray:
     """
     if isinstance(y, (list, tuple)):
         y = np.array(y, dtype=object) if any(isinstance(v, str) for v in y) else np.asarray(y)
-    y = column_or_1d(y, warn=True)
+    y = np.asarray(column_or_1d(y, warn=True))
     if y.dtype == object:
         if len({isinstance(value, str) for value in y}) > 1:
             raise ClsnetError("labels mix text and numbers; use one kind for all.")
         y = np.array(y.tolist())
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
-    return y
+    return np.asarray(y)
 
 
 def same_kind(classes: np.ndarray, y: np.ndarray) -> None:

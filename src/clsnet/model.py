@@ -120,6 +120,11 @@ class CLSNet(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     True
     """
 
+    extractor_: Extractor
+    classifier_: AnalyticClassifier
+    sample_shape_: tuple[int, ...]
+    n_features_in_: int
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "backbone": [str, Backbone],
         "connection": [StrOptions(set(CONNECTIONS))],
@@ -292,7 +297,7 @@ class CLSNet(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each sample."""
         best = self._scores(X).argmax(axis=1)
-        return self.classes_[best]
+        return np.asarray(self.classes_[best])
 
     # ---------------------------------------------------------------------- state
 
@@ -309,7 +314,7 @@ class CLSNet(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return list(self.classifier_.tasks)
 
     def memory(self) -> MemoryUse:
-        """Return what the model takes: every stored number counted with 32 bits, as in the paper."""
+        """Return what the model takes, every stored number counted with 32 bits as in the paper."""
         check_is_fitted(self)
         tensors = snapshot.tensors_of(self.extractor_, self.classifier_)
         count = sum(storage.numbers(name, tensor) for name, tensor in tensors.items())
@@ -318,7 +323,7 @@ class CLSNet(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def twin(self) -> CLSNet:
         """Return a model that has learned nothing but shares this one's fixed extractor."""
         check_is_fitted(self)
-        model = clone(self)
+        model: CLSNet = clone(self)
         model.__dict__.update(
             n_features_in_=self.n_features_in_,
             sample_shape_=self.sample_shape_,
@@ -381,8 +386,8 @@ class CLSNet(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             same_kind(self.classes_, y)
         return X, y
 
-    def _validated_samples(self, X: Any, reset: bool) -> np.ndarray:
-        X = validate_data(self, X, reset=reset, dtype="numeric", allow_nd=True)
+    def _validated_samples(self, data: Any, reset: bool) -> np.ndarray:
+        X: np.ndarray = validate_data(self, data, reset=reset, dtype="numeric", allow_nd=True)
         if reset:
             self.sample_shape_ = X.shape[1:]
         elif X.shape[1:] != self.sample_shape_:

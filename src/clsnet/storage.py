@@ -49,8 +49,8 @@ def write(path: Path, header: dict[str, Any], tensors: dict[str, Tensor]) -> Non
             file.flush()
             os.fsync(file.fileno())
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
+        Path(temporary).chmod(mode)
+        Path(temporary).replace(path)
     except OSError as error:
         raise ClsnetError(f"cannot write {path}: {error.strerror}; it is as it was.") from None
     finally:
@@ -107,7 +107,7 @@ def _checksum(header: str, tensors: dict[str, Tensor]) -> str:
     value = zlib.crc32(header.encode())
     for name in sorted(tensors):
         value = zlib.crc32(name.encode(), value)
-        value = zlib.crc32(tensors[name].flatten().view(torch.uint8).numpy(), value)
+        value = zlib.crc32(tensors[name].flatten().view(torch.uint8).numpy().data, value)
     return f"{value:08x}"
 
 

@@ -104,7 +104,7 @@ class AnalyticClassifier:
         old = self._without(tasks=self.rule.memory.faded(len(self.tasks) + 1))
         labels = old.labels + [label for label in task.classes if label not in old.labels]
         full = {key: FullTrace.of(part) for key, part in parts.items()}
-        current = functools.reduce(FullTrace.merge, full.values())
+        current = functools.reduce(lambda a, b: a.merge(b), full.values())
         omega, noise = old._consolidate(current, labels)
         kept: dict[Label, Trace] = dict(full)
         if self.rule.curvature != "full":
@@ -157,7 +157,7 @@ class AnalyticClassifier:
             n_samples += current.n_samples
         if 2 in self.rule.terms:
             for key, trace in self.traces.items():
-                gamma = self.rule.memory.gamma_of(key) if self.rule.retain == "tasks" else 1.0
+                gamma = self._gamma(key)
                 trace.add_to(system, labels, gamma)
                 n_samples += gamma * trace.n_samples
         gram, cross = system.shared, system.rhs
@@ -172,6 +172,12 @@ class AnalyticClassifier:
             ridge, error = self._ridge(gram, cross, n_samples)
         system.shared.diagonal().add_(ridge)
         return system.solve(), n_samples * error / len(labels)
+
+    def _gamma(self, key: Label) -> float:
+        """Weight of a trace among the old ones; a total is weighted as it grows."""
+        if self.rule.retain == "tasks" and isinstance(key, int):
+            return self.rule.memory.gamma_of(key)
+        return 1.0
 
     def _ridge(self, gram: Tensor, cross: Tensor, n_samples: float) -> tuple[float, float]:
         """Return the ridge and the left-out error that goes with it."""
@@ -237,9 +243,11 @@ class AnalyticClassifier:
         elif self.rule.retain == TOTAL:
             why = 'the model keeps only the total of all tasks (retain="total")'
         elif self.rule.retain == "tasks":
-            why = 'the model keeps one sum per task, and a task holds other classes too'
+            why = "the model keeps one sum per task, and a task holds other classes too"
         else:
-            why = "the model keeps one sum per class, and a class of this task was learned in others"
+            why = (
+                "the model keeps one sum per class, and a class of this task was learned in others"
+            )
         wanted = "tasks" if tasks else "classes"
         return (
             f"exact forgetting is not available: {why}. Available: forget(..., exact=False), which "
@@ -261,9 +269,7 @@ class AnalyticClassifier:
         if not gone and not tasks:
             return self
         stay = [i for i, label in enumerate(self.labels) if label not in gone]
-        left = [
-            Task({}) if t in tasks else task.without(gone) for t, task in enumerate(self.tasks)
-        ]
+        left = [Task({}) if t in tasks else task.without(gone) for t, task in enumerate(self.tasks)]
         empty: Collection[Label] = ()
         if self.rule.retain == "classes":
             empty = gone

@@ -1,13 +1,13 @@
 """What is kept of learned data: a quadratic around its declarative parameters.
 
-Every trace stands for ``1/2 (Omega - Omega_t)' H_t (Omega - Omega_t)`` and differs in how much of the
-Hessian ``H_t = A_t'A_t`` it keeps: all of it, its leading directions, or a diagonal per class.
+Every trace stands for ``1/2 (Omega - Omega_t)' H_t (Omega - Omega_t)``; they differ in how much of
+the Hessian ``H_t = A_t'A_t`` they keep: all, its leading directions, or a diagonal per class.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import torch
 from torch import Tensor
@@ -27,7 +27,7 @@ class Trace(ABC):
         """Add ``gamma H_t`` and ``gamma H_t Omega_t`` to a system with a column per label."""
 
     @abstractmethod
-    def merge(self, other: Trace, gamma: float) -> Trace:
+    def merge(self, other: Trace, gamma: float = 1.0) -> Trace:
         """Return the trace of ``self + gamma other``."""
 
     @abstractmethod
@@ -40,7 +40,8 @@ class Trace(ABC):
 
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:
-        """Everything that is kept, by name."""
+        """Return everything that is kept, by name."""
+
 
 def _columns(matrix: Tensor, own: Sequence[Label], wanted: Sequence[Label], fill: Tensor) -> Tensor:
     """Columns of `matrix` in the order of `wanted`; `fill` where a label is not among `own`."""
@@ -73,7 +74,7 @@ class FullTrace(Trace):
         system.shared.add_(self.gram, alpha=gamma)
         system.rhs.add_(self._cross(labels), alpha=gamma)
 
-    def merge(self, other: Trace, gamma: float) -> FullTrace:
+    def merge(self, other: Trace, gamma: float = 1.0) -> FullTrace:
         """Sum both matrices."""
         assert isinstance(other, FullTrace)
         labels = _union(self.labels, other.labels)
@@ -83,9 +84,7 @@ class FullTrace(Trace):
 
     def times(self, gamma: float) -> FullTrace:
         """Scale both matrices."""
-        return FullTrace(
-            self.labels, gamma * self.gram, gamma * self.cross, gamma * self.n_samples
-        )
+        return FullTrace(self.labels, gamma * self.gram, gamma * self.cross, gamma * self.n_samples)
 
     def without(self, labels: Collection[Label]) -> FullTrace:
         """Drop columns of ``A'Y``."""
@@ -93,7 +92,7 @@ class FullTrace(Trace):
         return FullTrace(kept, self.gram, self._cross(kept), self.n_samples)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Both sums."""
+        """Return both sums."""
         return {"gram": self.gram, "cross": self.cross}
 
     def _cross(self, labels: Sequence[Label]) -> Tensor:
@@ -124,7 +123,7 @@ class LowRankTrace(Trace):
         system.shared.diagonal().add_(self.rest, alpha=gamma)
         system.rhs.add_(self._pull(labels), alpha=gamma)
 
-    def merge(self, other: Trace, gamma: float) -> LowRankTrace:
+    def merge(self, other: Trace, gamma: float = 1.0) -> LowRankTrace:
         """Sum both and compress again to the larger rank."""
         assert isinstance(other, LowRankTrace)
         rank = max(self.factor.shape[1], other.factor.shape[1])
@@ -148,7 +147,7 @@ class LowRankTrace(Trace):
         return LowRankTrace(kept, self.factor, self.rest, self._pull(kept), self.n_samples)
 
     def tensors(self) -> dict[str, Tensor]:
-        """The factor, the diagonal, and their product with Omega_t."""
+        """Return the factor, the diagonal, and their product with Omega_t."""
         return {"factor": self.factor, "rest": self.rest, "pull": self.pull}
 
     def _pull(self, labels: Sequence[Label]) -> Tensor:
@@ -181,7 +180,7 @@ class DiagonalTrace(Trace):
         system.diagonal.add_(self._plasticity(labels), alpha=gamma)
         system.rhs.add_(self._pull(labels), alpha=gamma)
 
-    def merge(self, other: Trace, gamma: float) -> DiagonalTrace:
+    def merge(self, other: Trace, gamma: float = 1.0) -> DiagonalTrace:
         """Sum the diagonals class by class."""
         assert isinstance(other, DiagonalTrace)
         labels = _union(self.labels, other.labels)
@@ -210,7 +209,7 @@ class DiagonalTrace(Trace):
         return DiagonalTrace(kept, plasticity, pull, self.phantom, self.n_samples)
 
     def tensors(self) -> dict[str, Tensor]:
-        """The diagonals, their products with Omega_t, and the phantom's diagonal."""
+        """Return the diagonals, their products with Omega_t, and the phantom's diagonal."""
         return {"plasticity": self.plasticity, "pull": self.pull, "phantom": self.phantom}
 
     def _plasticity(self, labels: Sequence[Label]) -> Tensor:
@@ -220,7 +219,7 @@ class DiagonalTrace(Trace):
         return _columns(self.pull, self.labels, labels, torch.zeros_like(self.phantom))
 
 
-TRACES: dict[str, type[Trace]] = {
+TRACES: dict[str, Callable[..., Trace]] = {
     "full": FullTrace,
     "low-rank": LowRankTrace,
     "diagonal": DiagonalTrace,

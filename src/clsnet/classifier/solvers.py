@@ -49,7 +49,8 @@ def solve_shared(matrix: Tensor, rhs: Tensor) -> Tensor:
     values, vectors = torch.linalg.eigh(matrix)
     keep = values > values[-1].clamp_min(0) * matrix.shape[0] * torch.finfo(matrix.dtype).eps
     inverse = torch.where(keep, 1 / torch.where(keep, values, 1.0), 0.0)
-    return vectors @ (inverse[:, None] * (vectors.T @ rhs))
+    solution: Tensor = vectors @ (inverse[:, None] * (vectors.T @ rhs))
+    return solution
 
 
 def solve_per_class(shared: Tensor, diagonal: Tensor, rhs: Tensor) -> Tensor:

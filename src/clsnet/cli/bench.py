@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import Progress, TaskID
 
     from clsnet.data import TaskSequence
     from clsnet.evaluation.harness import Job
@@ -62,8 +63,8 @@ def bench(
 
     Finished runs are kept in --out; the same command goes on where it was stopped.
 
-    Examples:
-
+    Examples
+    --------
         clsnet bench FashionMNIST-10/5
 
         clsnet bench FashionMNIST-10/5 --method clsnet --method clsnet-paper --orders 5
@@ -126,16 +127,19 @@ def _run(jobs: list[Job], sequence: TaskSequence, console: Console) -> list[dict
             with _progress(console) as progress:
                 bar = progress.add_task(name, total=sequence.n_tasks, said="")
 
-                def show(task: int, stage: str, accuracy: float | None) -> None:
-                    so_far = "" if accuracy is None else f", accuracy so far {accuracy:.4f}"
-                    said = f"task {task + 1} of {sequence.n_tasks}, {stage}{so_far}"
-                    progress.update(bar, completed=task, said=said)
-
-                run = job.run(sequence, show)
+                run = job.run(sequence, functools.partial(_show, progress, bar, sequence.n_tasks))
             learned = run["seconds"]["learn"]
             console.print(f"{name}: accuracy {run['avg_acc']:.4f}, learned in {learned:.1f} s")
         runs.append(run)
     return runs
+
+
+def _show(
+    progress: Progress, bar: TaskID, n_tasks: int, task: int, stage: str, accuracy: float | None
+) -> None:
+    so_far = "" if accuracy is None else f", accuracy so far {accuracy:.4f}"
+    said = f"task {task + 1} of {n_tasks}, {stage}{so_far}"
+    progress.update(bar, completed=task, said=said)
 
 
 def _print(console: Console, summaries: Sequence[Summary]) -> None:
@@ -171,16 +175,16 @@ def _print(console: Console, summaries: Sequence[Summary]) -> None:
             megabytes(summary.mean("memory", "model_mb"), summary.mean("memory", "exemplar_mb")),
         )
     for name in dict.fromkeys(get_method(summary.method).paper for summary in summaries):
-        row = paper_row(summaries[0].sequence, name)
-        if row is not None:
+        published = paper_row(summaries[0].sequence, name)
+        if published is not None:
             table.add_row(
                 f"[dim]{name} in the paper[/dim]",
-                number(row.avg_acc),
+                number(published.avg_acc),
                 number(None),
-                number(row.bwt),
-                number(row.fwt),
-                number(row.seconds, 1),
-                megabytes(row.model_mb, row.exemplar_mb),
+                number(published.bwt),
+                number(published.fwt),
+                number(published.seconds, 1),
+                megabytes(published.model_mb, published.exemplar_mb),
             )
     console.print(table)
     if any(summary.protocol == DEMO for summary in summaries):

@@ -71,7 +71,7 @@ def write_run(path: Path, run: dict[str, Any]) -> None:
     with os.fdopen(handle, "w") as file:
         json.dump(run, file, indent=1)
     Path(temporary).chmod(0o644)
-    os.replace(temporary, path)
+    Path(temporary).replace(path)
 
 
 def check_writable(folder: Path) -> None:
@@ -87,7 +87,7 @@ def read_run(path: Path) -> dict[str, Any]:
     """Read a run, or say why the file is not one."""
     try:
         run = json.loads(path.read_text())
-        run["R"], run["protocol"], run["config"]  # noqa: B018
+        run["R"], run["protocol"], run["config"]
     except (ValueError, KeyError, TypeError):
         raise ClsnetError(f"{path} is not a finished run; move it away to run it again.") from None
     return dict(run)

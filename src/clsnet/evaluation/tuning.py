@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -45,11 +46,8 @@ def tune(
     best: tuple[float, dict[str, Any]] = (-1.0, {})
     for values in itertools.product(*method.grid.values()):
         options = dict(zip(method.grid, values, strict=True))
-        outcome = evaluate(
-            lambda options=options: method.build(seed, preset, **options),
-            parts,
-            with_independent=False,
-        )
+        build = functools.partial(method.build, seed, preset, **options)
+        outcome = evaluate(build, parts, with_independent=False)
         accuracy = average_accuracy(outcome.R)
         progress(options, accuracy)
         best = max(best, (accuracy, options), key=lambda pair: pair[0])

@@ -99,8 +99,8 @@ class Augmentation(nn.Module):
         if self.relu_nodes:
             n_inputs = nodes.shape[1] + self.tanh_nodes
             shape = (n_inputs + 1, self.relu_nodes)
-            raw = torch.as_tensor(random.uniform(-1, 1, shape), dtype=Z.dtype, device=Z.device)
-            self.relu_weight, self.relu_bias = raw[:-1], raw[-1]
+            drawn = torch.as_tensor(random.uniform(-1, 1, shape), dtype=Z.dtype, device=Z.device)
+            self.relu_weight, self.relu_bias = drawn[:-1], drawn[-1]
 
     def forward(self, Z: Tensor) -> Tensor:
         """Return the representations of the chosen connection."""
@@ -127,7 +127,7 @@ class Augmentation(nn.Module):
         """Turn round the sparse map from each group back to Z."""
         raw = Z @ self.weight
         shift, factor = self._unit_scale(raw)
-        nodes = ((raw - shift) * factor).unflatten(1, (self.groups, self.group_size))
+        nodes = ((raw - shift) * factor).reshape(len(Z), self.groups, self.group_size)
         nodes = nodes.transpose(0, 1)
         gram, cross = nodes.mT @ nodes, nodes.mT @ Z
         return lasso_admm(gram, cross, self.alpha).flatten(0, 1).T.contiguous()

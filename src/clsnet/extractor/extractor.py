@@ -85,7 +85,8 @@ class Extractor(nn.Module):
 
     def _represent(self, X: np.ndarray) -> Tensor:
         x = self.backbone.as_input(X).to(self.device)
-        return self.backbone(x)
+        Z: Tensor = self.backbone(x)
+        return Z
 
     def _slices(self, n: int) -> Iterator[slice]:
         on_cpu = self.device.type == "cpu"

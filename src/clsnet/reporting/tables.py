@@ -35,7 +35,7 @@ class Summary:
 
     def spread(self, name: str) -> float:
         """Return the standard deviation over orders."""
-        return statistics.pstdev(_field(run, name) for run in self.runs)
+        return float(statistics.pstdev(_field(run, name) for run in self.runs))
 
     def matrix(self) -> list[list[float]]:
         """Return R, averaged over orders."""
@@ -45,18 +45,13 @@ class Summary:
 
 def summarise(runs: Iterable[dict[str, Any]]) -> list[Summary]:
     """Group runs that differ only in their order."""
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, str, str | None, str, bool], list[dict[str, Any]]] = {}
     for run in runs:
         config = run["config"]
-        key = (
-            run["sequence"],
-            run["method"],
-            config.get("preset"),
-            run["protocol"],
-            bool(config.get("tune")),
-        )
+        tuned = bool(config.get("tune"))
+        key = (run["sequence"], run["method"], config.get("preset"), run["protocol"], tuned)
         groups.setdefault(key, []).append(run)
-    return [Summary(*key, runs=group) for key, group in groups.items()]
+    return [Summary(*key, group) for key, group in groups.items()]
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -77,7 +77,8 @@ class Patches(Backbone):
         """Draw the filters, and take the brightest value as one."""
         if X.ndim not in (3, 4):
             raise ClsnetError(
-                f"the patches backbone needs images (n, h, w) or (n, channels, h, w), not {X.shape}."
+                "the patches backbone needs images, (n, h, w) or (n, channels, h, w), "
+                f"not an array of shape {X.shape}."
             )
         self.peak, self.centre = torch.tensor(float(abs(X).max()) or 1.0), torch.zeros(())
         leaves = dead_leaves(N_LEAVES, random)
@@ -104,7 +105,9 @@ class Patches(Backbone):
             response = nn.functional.conv2d(padded, getattr(self, f"bank{size}"))
             mean, square = _box(torch.cat([padded, padded.square()]), size).chunk(2)
             variance = (square - mean.square()).clamp_min_(0)
-            for part, flat in zip(response.chunk(len(self.contrast), 1), self.contrast, strict=True):
+            for part, flat in zip(
+                response.chunk(len(self.contrast), 1), self.contrast, strict=True
+            ):
                 part.mul_((variance + flat).rsqrt_())
             cells = self._pooling(response.shape[-2], response.shape[-1], response.device)
             response = response.flatten(2)
@@ -154,4 +157,4 @@ def _filter_bank(
     filters = patches[:n_filters] @ whiten
     filters = filters / np.linalg.norm(filters, axis=1, keepdims=True) @ whiten
     filters -= filters.mean(axis=1, keepdims=True)
-    return filters.reshape(-1, size, size)
+    return np.asarray(filters.reshape(-1, size, size))
