@@ -1,16 +1,11 @@
 """Teach a classifier new classes, task after task, without keeping old data."""
 
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from clsnet.model import CLSNet, load
 
-try:
-    __version__ = version("clsnet")
-except PackageNotFoundError:  # run from a source tree
-    __version__ = "0+source"
-
+__version__ = "0.1.0"
 __all__ = ["CLSNet", "__version__", "load"]
 
 

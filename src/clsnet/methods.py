@@ -102,6 +102,7 @@ CLSNET_DEMO = Method(
     keeps="declarative parameters and a diagonal per class",
     reference=f"{PAPER}; the released code",
     paper="CLSNet",
+    grid={"ridge": [1e-8, 1e-4, 1e-3, 1e-2, 1e-1]},
 )
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
@@ -45,7 +45,7 @@ class MemoryUse:
     exemplar_mb: float = 0.0
 
 
-class CLSNet(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Class-incremental classifier of complementary learning subnetworks.
 
     A frozen extractor represents samples; a classifier in closed form learns one task after
@@ -198,7 +198,8 @@ class CLSNet(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> Self:
         """Forget everything and learn one task."""
         blank = clone(self).partial_fit(X, y)
-        self.__dict__ = {**blank.__dict__, **self.get_params(deep=False)}
+        kept = {name: value for name, value in vars(self).items() if not name.endswith("_")}
+        self.__dict__ = kept | {k: v for k, v in vars(blank).items() if k.endswith("_")}
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
