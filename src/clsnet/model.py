@@ -215,7 +215,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
             Not needed; taken for scikit-learn's convention.
         """
         del classes
-        self._learn([self._validated(X, y)])
+        self._learn([(X, y)])
         return self
 
     def learn(self, batches: Iterable[tuple[Any, Any]]) -> Self:
@@ -256,6 +256,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
             Whether to insist that nothing remains.
         """
         check_is_fitted(self)
+        classes = [classes] if isinstance(classes, str) else classes
         if (task is None) == (len(classes) == 0):
             raise ClsnetError("say what to forget: task=NUMBER or classes=[LABEL, ...].")
         known = self.classifier_
@@ -372,12 +373,17 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
             self.extractor_ = self._new_extractor(sample.shape[1:])
             self.extractor_.fit(sample, torch_device(self.device))
             self.classifier_ = self._new_classifier()
+        was = self.classifier_.rule
+        if self.classifier_.tasks and (was.curvature, was.retain) != (rule.curvature, rule.retain):
+            raise ClsnetError("curvature and retain cannot change once a task has been learned.")
 
         def represented() -> Iterator[Batch]:
             for X, y in rebatch((self._validated(X, y) for X, y in batches), ROWS):
                 yield self.extractor_.transform(X), y
 
         self.classifier_ = replace(self.classifier_, rule=rule).learn(represented)
+        if not torch.isfinite(self.classifier_.omega).all():
+            raise ClsnetError("these samples hold values too large to be squared; scale them down.")
 
     def _validated(self, X: Any, y: Any) -> Samples:
         X = self._validated_samples(X, reset=not hasattr(self, "sample_shape_"))
@@ -388,7 +394,11 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         return X, y
 
     def _validated_samples(self, data: Any, reset: bool) -> np.ndarray:
-        X: np.ndarray = validate_data(self, data, reset=reset, dtype="numeric", allow_nd=True)
+        X: np.ndarray = validate_data(
+            self, data, reset=reset, dtype="numeric", allow_nd=True, ensure_all_finite=False
+        )
+        if not np.isfinite(X).all():
+            raise ClsnetError("the samples hold NaN or infinite values; remove or replace them.")
         if reset:
             self.sample_shape_ = X.shape[1:]
         elif X.shape[1:] != self.sample_shape_:
@@ -402,6 +412,8 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         memory = Memory(self.gamma, tuple(self.short_term), self.queue)
         if not set(self.terms) <= {1, 2, 3} or 1 not in self.terms:
             raise ClsnetError(f"terms={self.terms!r}: use 1, with or without 2 and 3.")
+        if np.size(self.gamma) == 0 or np.min(self.gamma) < 0:
+            raise ClsnetError(f"gamma={self.gamma!r}: use one value of 0 or more, or several.")
         if memory.fades and self.retain != "tasks":
             raise ClsnetError('short_term and queue forget whole tasks: they need retain="tasks".')
         if self.retain == "classes" and (self.curvature != "full" or self.gamma != 1):

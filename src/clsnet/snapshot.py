@@ -104,7 +104,7 @@ def _plain(value: Any) -> Any:
         return {"tuple": list(value)}
     if value is None or isinstance(value, (bool, int, float, str, list)):
         return value
-    return value.item() if hasattr(value, "item") else None
+    return value.tolist() if hasattr(value, "tolist") else None
 
 
 def _rich(value: Any) -> Any:

@@ -31,7 +31,7 @@ def numbers(name: str, tensor: Tensor) -> int:
 def write(path: Path, header: dict[str, Any], tensors: dict[str, Tensor]) -> None:
     """Write a model: to a temporary file beside `path`, synced, then renamed."""
     packed = {name: _pack(name, tensor).cpu().contiguous() for name, tensor in tensors.items()}
-    text = json.dumps(header)
+    text = json.dumps(header, default=lambda value: value.tolist())
     metadata = {
         "format": FORMAT,
         "version": str(VERSION),
@@ -61,6 +61,7 @@ def write(path: Path, header: dict[str, Any], tensors: dict[str, Tensor]) -> Non
 def read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Read a model, or say in one line why the file is not one."""
     try:
+        path.open("rb").close()  # safetensors does not say why a file cannot be opened
         with safetensors.safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             if metadata.get("format") != FORMAT:

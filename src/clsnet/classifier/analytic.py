@@ -97,6 +97,8 @@ class AnalyticClassifier:
     def learn(self, batches: Batches) -> AnalyticClassifier:
         """Learn one task. `batches` is called once per pass over it; the paper's rule makes two."""
         parts = self._observe(batches)
+        if not parts:
+            raise ClsnetError("this task is empty: there is no batch to learn from.")
         counts = {label: n for part in parts.values() for label, n in part.counts.items()}
         task = Task({label: counts[label] for label in sorted(counts)})  # type: ignore[type-var]
         if self.rule.curvature == "diagonal":

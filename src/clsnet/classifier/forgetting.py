@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Memory:
@@ -35,9 +37,8 @@ class Memory:
 
     def gamma_of(self, task: int) -> float:
         """Trade-off of task number `task` once it is an old one."""
-        if isinstance(self.gamma, (int, float)):
-            return float(self.gamma)
-        return float(self.gamma[min(task, len(self.gamma) - 1)])
+        values = np.atleast_1d(self.gamma)
+        return float(values[min(task, len(values) - 1)])
 
     def faded(self, n_tasks: int) -> list[int]:
         """Tasks that no longer count when `n_tasks` have been learned."""

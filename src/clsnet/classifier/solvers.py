@@ -44,7 +44,8 @@ class System:
 def solve_shared(matrix: Tensor, rhs: Tensor) -> Tensor:
     """Solve a symmetric positive semi-definite system; least norm where it is singular."""
     factor, failed = torch.linalg.cholesky_ex(matrix)
-    if not failed and torch.isfinite(factor).all():
+    rounding = 16 * len(matrix) * torch.finfo(matrix.dtype).eps * matrix.diagonal().max()
+    if not failed and factor.diagonal().min().square() > rounding:
         return torch.cholesky_solve(rhs, factor)
     values, vectors = torch.linalg.eigh(matrix)
     keep = values > values[-1].clamp_min(0) * matrix.shape[0] * torch.finfo(matrix.dtype).eps

@@ -21,6 +21,7 @@ def main() -> None:
     except ClsnetError as error:
         print(f"clsnet: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("clsnet: interrupted; what was finished is kept.", file=sys.stderr)
-        sys.exit(130)
+    except SystemExit as end:  # typer turns Ctrl-C into this
+        if end.code == 130:
+            print("clsnet: interrupted; what was finished is kept.", file=sys.stderr)
+        raise

@@ -95,4 +95,4 @@ def read_run(path: Path) -> dict[str, Any]:
 
 def read_runs(folder: Path) -> list[dict[str, Any]]:
     """Read every run below a folder, sorted by sequence, method and order."""
-    return [read_run(path) for path in sorted(folder.rglob("*.json"))]
+    return [read_run(path) for path in sorted(folder.rglob("*.json")) if path.stem.isdigit()]

@@ -136,6 +136,7 @@ def _triangles(length: int, cells: int) -> Tensor:
     place = (torch.arange(length) + 0.5) * cells / length
     distance = (place[:, None] - torch.arange(cells) - 0.5).abs()
     weights = (1 - distance / OVERLAP).clamp_min(0)
+    weights[:, weights.sum(dim=0) == 0] = 1  # cells of a tiny image that no position is near to
     return weights / weights.sum(dim=0)
 
 
@@ -143,6 +144,8 @@ def _filter_bank(
     images: np.ndarray, size: int, n_filters: int, flat: float, random: np.random.RandomState
 ) -> np.ndarray:
     """Return whitened patches that sum to zero, shape (n_filters, size, size)."""
+    if min(images.shape[1:]) < size:
+        raise ClsnetError(f"these images are smaller than {size} x {size}; use source='leaves'.")
     windows = np.lib.stride_tricks.sliding_window_view(images, (size, size), axis=(1, 2))
     place = [random.randint(length, size=4 * N_PATCHES) for length in windows.shape[:3]]
     patches = windows[tuple(place)].reshape(-1, size * size).astype(np.float64)

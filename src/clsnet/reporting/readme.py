@@ -1,0 +1,70 @@
+"""Write the tables of a Markdown file from result files: ``python -m clsnet.reporting.readme``."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+from clsnet.errors import ClsnetError
+from clsnet.evaluation.protocol import DEMO
+from clsnet.evaluation.store import read_runs
+from clsnet.methods import get_method
+from clsnet.reporting.paper import paper_row
+from clsnet.reporting.tables import Summary, megabytes, number, summarise
+
+BLOCK = re.compile(r"(<!-- (\w+):(\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+HEADS = ("method", "Avg Acc", "± orders", "BWT", "FWT", "learn (s)", "on", "MB")
+
+
+def filled(text: str, results: Path) -> str:
+    """Fill every block ``<!-- table:SEQUENCE -->`` or ``<!-- value:FILE:KEY -->`` of a text."""
+
+    def fill(match: re.Match[str]) -> str:
+        start, kind, what, end = match.groups()
+        return start + (_table(results, what) if kind == "table" else _value(results, what)) + end
+
+    return BLOCK.sub(fill, text)
+
+
+def _table(results: Path, sequence: str) -> str:
+    summaries = [s for s in summarise(read_runs(results)) if s.sequence == sequence]
+    if not summaries:
+        raise ClsnetError(f"{results} holds no run of {sequence}.")
+    rows = sorted(summaries, key=lambda s: (s.protocol == DEMO, -(s.mean("avg_acc") or 0)))
+    lines = ["| " + " | ".join(HEADS) + " |", "|---" + "|--:" * (len(HEADS) - 1) + "|"]
+    lines += ["| " + " | ".join(_cells(summary)) + " |" for summary in rows]
+    for name in dict.fromkeys(get_method(summary.method).paper for summary in rows):
+        row = paper_row(sequence, name)
+        if row is not None:
+            figures = (number(row.avg_acc), "–", number(row.bwt), number(row.fwt))
+            cost = (number(row.seconds, 1), "RTX 3080 Ti", megabytes(row.model_mb, row.exemplar_mb))
+            lines.append("| " + " | ".join([f"*{name}, as published*", *figures, *cost]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _cells(summary: Summary) -> list[str]:
+    environment = summary.runs[0]["environment"]
+    gpu = environment["gpu"]
+    return [
+        f"**{summary.title}**" if summary.protocol == DEMO else summary.title,
+        number(summary.mean("avg_acc")),
+        number(summary.spread("avg_acc")),
+        number(summary.mean("bwt")),
+        number(summary.mean("fwt")),
+        number(summary.mean("seconds", "learn"), 1),
+        f"{environment['threads']} CPU threads" if gpu == "none" else gpu,
+        megabytes(summary.mean("memory", "model_mb"), summary.mean("memory", "exemplar_mb")),
+    ]
+
+
+def _value(results: Path, what: str) -> str:
+    name, _, key = what.rpartition(":")
+    value = json.loads((results / name).read_text())[key]
+    return f"{value:.3f}\n"
+
+
+if __name__ == "__main__":
+    folder, page = map(Path, sys.argv[1:3])
+    page.write_text(filled(page.read_text(), folder))

@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clsnet.classifier.solvers import (
+    System,
+    iterating_pays,
+    solve_by_conjugate_gradients,
+    solve_per_class,
+    solve_shared,
+)
+
+
+def systems(size, n_classes, spread=1.0, seed=0):
+    random = np.random.default_rng(seed)
+    A = random.standard_normal((size // 2, size))
+    diagonal = 10 ** random.uniform(-spread, spread, (size, n_classes))
+    shared = torch.from_numpy(A.T @ A + 0.1 * np.eye(size))
+    return (
+        shared,
+        torch.from_numpy(diagonal),
+        torch.from_numpy(random.standard_normal(diagonal.shape)),
+    )
+
+
+def relative(a, b):
+    return float((a - b).norm() / b.norm())
+
+
+@pytest.mark.parametrize("size, n_classes", [(1, 1), (12, 1), (40, 5), (450, 8)])
+def test_every_class_satisfies_its_own_equation(size, n_classes):
+    shared, diagonal, rhs = systems(size, n_classes)
+    omega = System(shared, rhs, diagonal).solve()
+    for c in range(n_classes):
+        matrix = shared + torch.diag(diagonal[:, c])
+        assert relative(matrix @ omega[:, c], rhs[:, c]) < 1e-10
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(1, 60), st.integers(1, 6), st.floats(0, 1.5), st.integers(0, 1000))
+def test_conjugate_gradients_agree_with_factorisation(size, n_classes, spread, seed):
+    shared, diagonal, rhs = systems(size, n_classes, spread, seed)
+    omega = solve_by_conjugate_gradients(shared, diagonal, rhs)
+    assert omega is not None
+    assert relative(omega, solve_per_class(shared, diagonal, rhs)) < 1e-8
+
+
+def test_conjugate_gradients_leave_a_column_without_right_hand_side_at_zero():
+    shared, diagonal, rhs = systems(20, 3)
+    rhs[:, 1] = 0
+    omega = solve_by_conjugate_gradients(shared, diagonal, rhs)
+    assert omega[:, 1].abs().max() == 0
+    assert relative(omega, solve_per_class(shared, diagonal, rhs)) < 1e-8
+
+
+def test_where_conjugate_gradients_give_up_the_system_is_factorised():
+    shared, diagonal, rhs = systems(450, 8, spread=6.0)
+    assert iterating_pays(450, 8)
+    assert solve_by_conjugate_gradients(shared, diagonal, rhs) is None
+    assert torch.equal(
+        System(shared, rhs, diagonal).solve(), solve_per_class(shared, diagonal, rhs)
+    )
+
+
+def test_conjugate_gradients_give_up_on_a_matrix_without_factorisation():
+    zero = torch.zeros(3, 3, dtype=torch.float64)
+    assert solve_by_conjugate_gradients(zero, zero[:, :1], zero[:, :1] + 1) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_singular_system_has_the_least_norm_solution(seed):
+    random = np.random.default_rng(seed)
+    A = random.standard_normal((random.integers(1, 7), 8))
+    A = np.concatenate([A, A[:, :2], np.zeros((len(A), 1))], axis=1)
+    Y = random.standard_normal((len(A), 2))
+    omega = solve_shared(torch.from_numpy(A.T @ A), torch.from_numpy(A.T @ Y))
+    np.testing.assert_allclose(omega, np.linalg.pinv(A) @ Y, rtol=1e-6, atol=1e-6)
+
+
+def test_twice_the_same_feature_shares_its_weight():
+    a = torch.tensor([[1.0, 2.0, 3.0]], dtype=torch.float64)
+    A = torch.cat([a, a]).T
+    omega = solve_shared(A.T @ A, A.T @ a.T)
+    torch.testing.assert_close(omega, torch.full_like(omega, 0.5))
+
+
+def test_system_of_zeros_has_the_zero_solution():
+    omega = System.zeros(4, 2, torch.device("cpu")).solve()
+    assert omega.dtype == torch.float64
+    assert torch.equal(omega, torch.zeros(4, 2, dtype=torch.float64))
+
+
+def test_iterating_pays_from_some_size_and_number_of_classes_on():
+    sizes, classes = range(1, 3000, 97), range(1, 40)
+    for n in classes:
+        pays = [iterating_pays(size, n) for size in sizes]
+        assert pays == sorted(pays)
+    for size in sizes:
+        pays = [iterating_pays(size, n) for n in classes]
+        assert pays == sorted(pays)
+    assert iterating_pays(2000, 10)
+    assert not iterating_pays(2000, 1)
+    assert not iterating_pays(100, 100)

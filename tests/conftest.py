@@ -1,0 +1,129 @@
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors
+
+from clsnet import CLSNet
+from clsnet.data import TaskSequence, load_sequence
+from clsnet.data.sequences import Task
+
+ENVIRONMENT = {
+    **os.environ,
+    "OMP_NUM_THREADS": "1",
+    "OMP_WAIT_POLICY": "PASSIVE",
+    "COLUMNS": "200",
+    "NO_COLOR": "1",
+}
+
+
+@dataclass(frozen=True)
+class Finished:
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="session")
+def environment() -> dict[str, str]:
+    return ENVIRONMENT
+
+
+@pytest.fixture(scope="session")
+def run_clsnet() -> Callable[..., Finished]:
+    """The real command, in a process of its own."""
+
+    def run(*arguments: Any, **environment: str) -> Finished:
+        done = subprocess.run(
+            [sys.executable, "-m", "clsnet", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            env={**ENVIRONMENT, **environment},
+            timeout=120,
+        )
+        return Finished(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    folder: Path
+    file: Path
+    run: dict[str, Any]
+    printed: str
+
+
+@pytest.fixture(scope="session")
+def golden(run_clsnet, tmp_path_factory) -> Benchmark:
+    """The honest run of the default method on Digits-10/5, as a user starts it."""
+    folder = tmp_path_factory.mktemp("golden") / "runs"
+    done = run_clsnet("bench", "Digits-10/5", "--out", folder)
+    assert done.status == 0, done.err
+    file = folder / "Digits-10/5/clsnet/0.json"
+    return Benchmark(folder, file, json.loads(file.read_text()), done.out)
+
+
+@pytest.fixture(scope="session")
+def digits() -> TaskSequence:
+    return load_sequence("Digits-10/5")
+
+
+@pytest.fixture(scope="session")
+def tasks(digits) -> list[Task]:
+    """Images: tasks (4, 9), (8, 7), (5, 3), (0, 1), (2, 6)."""
+    return digits.tasks(digits.order(seed=0, index=0))
+
+
+@pytest.fixture(scope="session")
+def vectors(tasks) -> list[Task]:
+    """The same tasks, each image as 64 numbers."""
+    return [
+        Task(
+            task.classes,
+            task.X_train.reshape(len(task.X_train), -1).astype(float),
+            task.y_train,
+            task.X_test.reshape(len(task.X_test), -1).astype(float),
+            task.y_test,
+        )
+        for task in tasks
+    ]
+
+
+@pytest.fixture
+def small() -> Callable[..., CLSNet]:
+    """Makes the default model with few nodes, which learns in milliseconds."""
+    return lambda **options: CLSNet(**{"groups": 2, "group_size": 5, **options})
+
+
+@pytest.fixture
+def state_of(tmp_path) -> Callable[[CLSNet], dict[str, Any]]:
+    """Everything that a model knows, as its file holds it."""
+
+    def state(model: CLSNet) -> dict[str, Any]:
+        path = tmp_path / "state"
+        model.save(path)
+        with safetensors.safe_open(path, framework="np") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            return {"header": json.loads(file.metadata()["header"]), **tensors}
+
+    return state
+
+
+@pytest.fixture
+def assert_same_state(state_of) -> Callable[[CLSNet, dict[str, Any]], None]:
+    def compare(model: CLSNet, before: dict[str, Any]) -> None:
+        now = state_of(model)
+        assert now.keys() == before.keys()
+        assert now["header"] == before["header"]
+        for name in now.keys() - {"header"}:
+            np.testing.assert_array_equal(now[name], before[name], err_msg=name)
+
+    return compare
