@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 import zlib
@@ -89,18 +90,16 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
 def _pack(name: str, tensor: Tensor) -> Tensor:
     if not name.endswith(TRIANGLE):
         return tensor
-    rows, columns = torch.triu_indices(*tensor.shape, device=tensor.device)
-    return tensor[rows, columns]
+    return torch.cat([row[i:] for i, row in enumerate(tensor)])
 
 
 def _unpack(name: str, packed: Tensor) -> Tensor:
     if not name.endswith(TRIANGLE):
         return packed
-    size = int(((8 * len(packed) + 1) ** 0.5 - 1) / 2)
-    matrix = torch.zeros(size, size, dtype=packed.dtype)
-    rows, columns = torch.triu_indices(size, size)
-    matrix[rows, columns] = packed
-    matrix[columns, rows] = packed
+    size = (math.isqrt(8 * len(packed) + 1) - 1) // 2
+    matrix = torch.empty(size, size, dtype=packed.dtype)
+    for i, part in enumerate(packed.split(list(range(size, 0, -1)))):
+        matrix[i, i:] = matrix[i:, i] = part
     return matrix
 
 
