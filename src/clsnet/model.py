@@ -377,8 +377,15 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         if self.classifier_.tasks and (was.curvature, was.retain) != (rule.curvature, rule.retain):
             raise ClsnetError("curvature and retain cannot change once a task has been learned.")
 
+        def valid() -> Iterator[Samples]:
+            first = np.array([])
+            for X, y in (self._validated(X, y) for X, y in batches):
+                same_kind(first, y)
+                first = y[:1]
+                yield X, y
+
         def represented() -> Iterator[Batch]:
-            for X, y in rebatch((self._validated(X, y) for X, y in batches), ROWS):
+            for X, y in rebatch(valid(), ROWS):
                 yield self.extractor_.transform(X), y
 
         self.classifier_ = replace(self.classifier_, rule=rule).learn(represented)

@@ -98,8 +98,11 @@ def _unpack(name: str, packed: Tensor) -> Tensor:
         return packed
     size = (math.isqrt(8 * len(packed) + 1) - 1) // 2
     matrix = torch.empty(size, size, dtype=packed.dtype)
-    for i, part in enumerate(packed.split(list(range(size, 0, -1)))):
-        matrix[i, i:] = matrix[i:, i] = part
+    start = 0
+    for i in range(size):
+        stop = start + size - i
+        matrix[i, i:] = matrix[i:, i] = packed[start:stop]
+        start = stop
     return matrix
 
 

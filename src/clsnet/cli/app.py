@@ -37,6 +37,11 @@ def _root(
     pass
 
 
-app.command()(bench)
-app.command()(methods)
-app.command()(datasets)
+app.command(
+    epilog="Examples:\n\n"
+    "clsnet bench FashionMNIST-10/5\n\n"
+    "clsnet bench FashionMNIST-10/5 --method clsnet --method clsnet-paper --orders 5\n\n"
+    "clsnet bench Digits-10/5 --out /tmp/digits"
+)(bench)
+app.command(epilog="Example: clsnet methods")(methods)
+app.command(epilog="Example: clsnet datasets")(datasets)

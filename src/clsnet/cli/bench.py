@@ -38,7 +38,8 @@ class Protocol(enum.StrEnum):
 def bench(
     sequence: Annotated[str, typer.Argument(help="Task sequence, such as FashionMNIST-10/5.")],
     method: Annotated[
-        list[str] | None, typer.Option(help="Method; may be given several times. [default: clsnet]")
+        list[str] | None,
+        typer.Option(help="Method; may be repeated; clsnet if none is given."),
     ] = None,
     orders: Annotated[int, typer.Option(min=1, help="Random class orders.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Seed of orders and models.")] = 0,
@@ -62,14 +63,6 @@ def bench(
     """Learn a task sequence with one or more methods, and compare with the paper.
 
     Finished runs are kept in --out; the same command goes on where it was stopped.
-
-    Examples
-    --------
-        clsnet bench FashionMNIST-10/5
-
-        clsnet bench FashionMNIST-10/5 --method clsnet --method clsnet-paper --orders 5
-
-        clsnet bench Digits-10/5 --out /tmp/digits
     """
     from rich.console import Console
 

@@ -7,10 +7,6 @@ def datasets() -> None:
     """List every data set, its size, and whether it is here already.
 
     A sequence is DATASET-C/T: C classes in T tasks of equal size.
-
-    Example:
-
-        clsnet datasets
     """
     from rich.console import Console
     from rich.table import Table

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 
 def methods() -> None:
-    """List every method: its family, what it keeps of old tasks, and its reference.
-
-    Example:
-
-        clsnet methods
-    """
+    """List every method: its family, what it keeps of old tasks, and its reference."""
     from rich.console import Console
     from rich.table import Table
 

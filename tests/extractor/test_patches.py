@@ -1,0 +1,232 @@
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+from clsnet.errors import ClsnetError
+from clsnet.extractor import Identity, Patches
+from clsnet.extractor.backbones import BACKBONES, resolve_backbone
+from clsnet.extractor.backbones.leaves import dead_leaves
+from clsnet.extractor.backbones.patches import LEAST_VARIANCE, N_LEAVES, OVERLAP
+
+DIGITS = load_digits().images
+
+
+def fitted(X=DIGITS, seed=0, **options):
+    backbone = Patches(**{"filters": 4, "sizes": (3,), "pool": 2, **options})
+    backbone.fit(X, np.random.RandomState(seed))
+    return backbone
+
+
+def features(backbone, X):
+    return backbone(backbone.as_input(X)).numpy()
+
+
+def literal_weight(position, length, cell, cells):
+    """Weight of one position in one cell along one side of the image."""
+
+    def triangle(i):
+        return max(0.0, 1 - abs((i + 0.5) * cells / length - cell - 0.5) / OVERLAP)
+
+    return triangle(position) / sum(triangle(i) for i in range(length))
+
+
+def literal_cells(backbone, image):
+    """Cell averages of both signs, in the order of the features, by loops over windows."""
+    out, pool = [], backbone.pool
+    for size in backbone.sizes:
+        padded = np.pad(image, size // 2)
+        height, width = (length - size + 1 for length in padded.shape)
+        bank = getattr(backbone, f"bank{size}").numpy()[:, 0].astype(float)
+        contrasts = np.repeat(backbone.contrast, backbone.filters)
+        for sign in (1, -1):
+            for kernel, flat in zip(bank, contrasts, strict=True):
+                cells = np.zeros((pool, pool))
+                for i in range(height):
+                    for j in range(width):
+                        window = padded[i : i + size, j : j + size]
+                        response = (window * kernel).sum() / np.sqrt(window.var() + flat)
+                        for a in range(pool):
+                            for b in range(pool):
+                                weight = literal_weight(i, height, a, pool)
+                                weight *= literal_weight(j, width, b, pool)
+                                cells[a, b] += weight * max(0.0, sign * response)
+                out.append(cells.ravel())
+    return np.concatenate(out)
+
+
+@pytest.mark.parametrize("contrast", [(1e-3,), (1e-4, 1e-1)])
+@pytest.mark.parametrize("sizes", [(3,), (2, 5)])
+@pytest.mark.parametrize("mirror", [False, True])
+def test_features_equal_loops_over_windows(contrast, sizes, mirror):
+    options = {"contrast": contrast, "sizes": sizes, "mirror": mirror}
+    backbone = fitted(filters=2, **options)
+    image = DIGITS[5][:6]
+    expected = np.sqrt(literal_cells(backbone, image / DIGITS.max()))
+    if mirror:
+        flipped = literal_cells(backbone, image[:, ::-1] / DIGITS.max())
+        expected = (expected + np.sqrt(flipped)) / 2
+    centre = backbone.centre.numpy()
+    np.testing.assert_allclose(features(backbone, image[None])[0], expected - centre, atol=1e-3)
+    assert expected.std() > 0.05
+
+
+def test_features_of_the_synthetic_images_average_to_zero():
+    leaves = dead_leaves(N_LEAVES, np.random.RandomState(0))
+    backbone = fitted(seed=0)
+    Z = features(backbone, leaves * DIGITS.max())
+    np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-5)
+    assert Z.std(axis=0).min() > 1e-3
+
+
+def normalised_windows(images, size, flat):
+    windows = np.lib.stride_tricks.sliding_window_view(images, (size, size), axis=(1, 2))
+    windows = windows.reshape(-1, size * size)
+    windows = windows - windows.mean(axis=1, keepdims=True)
+    variance = windows.var(axis=1, keepdims=True)
+    return (windows / np.sqrt(variance + flat))[variance[:, 0] > LEAST_VARIANCE]
+
+
+def test_filters_sum_to_zero_and_whiten_the_windows():
+    bank = fitted(filters=30, sizes=(6,)).bank6.numpy().reshape(30, 36)
+    np.testing.assert_allclose(bank.sum(axis=1), 0, atol=1e-5)
+    windows = normalised_windows(dead_leaves(200, np.random.RandomState(7)), 6, 1e-3)
+    deviation = (windows @ bank.T).std(axis=0)
+    raw = windows[:: len(windows) // 30][:30]
+    raw = raw / np.linalg.norm(raw, axis=1, keepdims=True)
+    unwhitened = (windows @ raw.T).std(axis=0)
+    assert deviation.max() < 1.1
+    assert unwhitened.max() > 2
+
+    def correlation(filters):
+        off = np.corrcoef((windows @ filters.T).T)[~np.eye(30, dtype=bool)]
+        return abs(off).mean()
+
+    assert correlation(bank) < correlation(raw) / 2
+
+
+def test_map_from_leaves_is_independent_of_the_data():
+    one, two = fitted(DIGITS[:100]), fitted(16 * np.random.default_rng(0).permutation(DIGITS) / 16)
+    assert torch.equal(one.bank3, two.bank3)
+    assert torch.equal(one.centre, two.centre)
+    np.testing.assert_array_equal(features(one, DIGITS[:5]), features(two, DIGITS[:5]))
+
+
+def test_map_from_the_task_depends_on_its_images():
+    one, two = (fitted(X, source="task") for X in (DIGITS[:100], DIGITS[100:200]))
+    assert not torch.equal(one.bank3, two.bank3)
+    assert torch.equal(one.bank3, fitted(DIGITS[:100], source="task").bank3)
+
+
+def test_map_follows_from_its_seed():
+    assert torch.equal(fitted(seed=3).bank3, fitted(seed=3).bank3)
+    assert not torch.equal(fitted(seed=3).bank3, fitted(seed=4).bank3)
+
+
+def test_brightness_is_relative_to_the_brightest_fitted_value():
+    bright = fitted(10 * DIGITS)
+    np.testing.assert_allclose(
+        features(bright, 10 * DIGITS[:5]), features(fitted(), DIGITS[:5]), atol=1e-5
+    )
+    as_bytes = np.round(DIGITS[:50] * 255 / 16).astype(np.uint8)
+    assert fitted(as_bytes).peak == 255
+
+
+def test_channels_are_represented_one_by_one():
+    X = DIGITS[:30].reshape(10, 3, 8, 8)
+    backbone = fitted()
+    single = features(backbone, X.reshape(30, 8, 8)).reshape(10, -1)
+    np.testing.assert_allclose(features(fitted(X), X), single, atol=1e-5)
+
+
+@pytest.mark.parametrize("side", [1, 2, 3, 5])
+@pytest.mark.parametrize("sizes", [(3,), (4,), (6, 11)])
+def test_images_smaller_than_a_filter_have_finite_features(side, sizes):
+    X = np.random.default_rng(0).uniform(size=(4, side, side))
+    Z = features(fitted(X, sizes=sizes, pool=5), X)
+    assert Z.shape == (4, len(sizes) * 2 * 4 * 25)
+    assert np.isfinite(Z).all()
+
+
+@pytest.mark.parametrize("shape", [(8, 8), (5, 9), (2, 7, 8)])
+def test_number_of_features_depends_on_channels_and_not_on_size(shape):
+    X = np.random.default_rng(0).uniform(size=(3, *shape))
+    channels = shape[0] if len(shape) == 3 else 1
+    backbone = fitted(X, filters=3, sizes=(2, 4), contrast=(1e-3, 0.1), pool=3)
+    assert features(backbone, X).shape == (3, channels * 2 * 2 * 2 * 3 * 9)
+
+
+@pytest.mark.parametrize("mirror", [False, True])
+def test_features_of_an_image_ignore_the_rest_of_the_batch(mirror):
+    backbone = fitted(mirror=mirror)
+    together = features(backbone, DIGITS[:20])
+    alone = np.concatenate([features(backbone, DIGITS[i : i + 1]) for i in range(20)])
+    np.testing.assert_allclose(together, alone, atol=1e-4)
+
+
+def test_mirrored_features_are_those_of_the_mirror_image():
+    backbone = fitted(mirror=True)
+    flipped = DIGITS[:5, :, ::-1]
+    np.testing.assert_allclose(
+        features(backbone, flipped), features(backbone, DIGITS[:5]), atol=1e-5
+    )
+    assert abs(features(fitted(), flipped) - features(fitted(), DIGITS[:5])).max() > 0.05
+
+
+def test_black_images_are_finite():
+    black = np.zeros((2, 8, 8))
+    assert np.isfinite(features(fitted(black), black)).all()
+
+
+@pytest.mark.parametrize("shape", [(5, 64), (5,), (5, 1, 1, 8, 8)])
+def test_what_is_no_image_is_refused(shape):
+    with pytest.raises(ClsnetError, match="needs images"):
+        fitted(np.ones(shape))
+
+
+@pytest.mark.parametrize("X, message", [(np.ones((9, 8, 8)), "flat"), (DIGITS[:9, :2], "smaller")])
+def test_images_that_give_no_patches_are_refused_with_another_source(X, message):
+    with pytest.raises(ClsnetError, match=f"{message}.*use source='leaves'"):
+        fitted(X, source="task")
+
+
+def test_dead_leaves_follow_from_the_seed_and_lie_between_black_and_white():
+    one, again, other = (dead_leaves(20, np.random.RandomState(seed)) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, again)
+    assert abs(one - other).max() > 0.5
+    assert 0 <= one.min() < 0.1
+    assert 0.9 < one.max() <= 1
+    assert one.std(axis=(1, 2)).min() > 0.01
+
+
+@pytest.mark.parametrize(
+    "name, shape, kind",
+    [
+        ("auto", (64,), Identity),
+        ("auto", (8, 8), Patches),
+        ("auto", (3, 8, 8), Patches),
+        ("identity", (8, 8), Identity),
+        ("patches", (8, 8), Patches),
+    ],
+)
+def test_backbone_is_found_by_name_or_by_the_shape_of_a_sample(name, shape, kind):
+    assert type(resolve_backbone(name, shape)) is kind
+
+
+def test_backbone_given_as_an_object_is_used_as_it_is():
+    backbone = Patches(filters=2)
+    assert resolve_backbone(backbone, (8, 8)) is backbone
+
+
+@pytest.mark.parametrize("wrong, near", [("patch", "patches"), ("Identity", "identity"), ("?", "")])
+def test_unknown_backbone_names_the_nearest_and_all_known(wrong, near):
+    with pytest.raises(ClsnetError) as refusal:
+        resolve_backbone(wrong, (8, 8))
+    assert f"did you mean '{near}" in str(refusal.value)
+    assert all(name in str(refusal.value) for name in BACKBONES)
+
+
+def test_config_rebuilds_the_backbone():
+    backbone = Patches(filters=3, sizes=(2, 4), mirror=True)
+    assert Patches(**backbone.config).config == backbone.config
+    assert "filters=3, sizes=(2, 4)" in repr(backbone)

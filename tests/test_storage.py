@@ -1,0 +1,385 @@
+import json
+import signal
+import stat
+import subprocess
+import sys
+import time
+import zipfile
+
+import numpy as np
+import pytest
+import safetensors
+import safetensors.numpy
+
+from clsnet import CLSNet, load
+from clsnet.errors import ClsnetError
+from clsnet.extractor import Augmentation, Identity, Patches
+
+MODELS = {
+    f"{curvature}-{retain}": {"curvature": curvature, "retain": retain}
+    for curvature in ("full", "low-rank", "diagonal")
+    for retain in ("total", "tasks", "classes")
+    if retain != "classes" or curvature == "full"
+} | {
+    "patches": {
+        "backbone": Patches(filters=3, sizes=(3, 4), contrast=(1e-3, 1e-2), pool=2, mirror=True),
+        "connection": "Z",
+    },
+    "patches-nodes": {"backbone": Patches(filters=3, sizes=(3,), pool=2), "connection": "A"},
+    "sample-scale": {"backbone": Identity(scale="sample"), "connection": "G", "random_state": 5},
+    "own-augmentation": {"augmentation": Augmentation(groups=2, group_size=3, activation="tanh")},
+    "fading": {"retain": "tasks", "queue": 2, "short_term": (0,), "gamma": (1.0, 2.0, 3.0)},
+    "no-seed": {"random_state": None},
+    "numpy": {"groups": np.int64(2), "gamma": np.array([1.0, 2.0]), "retain": "tasks"},
+}
+BUILDERS = {
+    **{
+        name: (lambda options=options: CLSNet(**{"groups": 2, "group_size": 5, **options}))
+        for name, options in MODELS.items()
+    },
+    "paper": CLSNet.paper,
+    "demo": CLSNet.demo,
+}
+
+
+def learn(model, tasks):
+    for task in tasks:
+        model.partial_fit(task.X_train, task.y_train)
+    return model
+
+
+def complaint(call, path):
+    """The one line of an error that names the file."""
+    with pytest.raises(ClsnetError) as caught:
+        call()
+    message = str(caught.value)
+    assert str(path) in message
+    assert "\n" not in message
+    return message
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory, vectors):
+    path = tmp_path_factory.mktemp("saved") / "m.clsnet"
+    model = learn(CLSNet(groups=2, group_size=5, connection="G"), vectors[:2])
+    model.save(path)
+    return path
+
+
+# ----------------------------------------------------------------------------- round trips
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_a_loaded_model_is_the_saved_one(tmp_path, tasks, name):
+    """It predicts to the bit, and goes on learning to the same weights."""
+    model = learn(BUILDERS[name](), tasks[:2])
+    model.save(tmp_path / "m.clsnet")
+    copy = load(tmp_path / "m.clsnet")
+    X = tasks[0].X_test
+    assert copy.classes_.dtype == model.classes_.dtype
+    np.testing.assert_array_equal(copy.predict(X), model.predict(X))
+    np.testing.assert_array_equal(copy.predict_proba(X), model.predict_proba(X))
+    assert copy.tasks_ == model.tasks_
+    assert copy.memory() == model.memory()
+    for one in (model, copy):
+        learn(one, tasks[2:3])
+    assert copy.classes_.tolist() == model.classes_.tolist()
+    np.testing.assert_array_equal(copy.classifier_.omega, model.classifier_.omega)
+    np.testing.assert_array_equal(copy.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("name", ["full-tasks", "patches-nodes", "own-augmentation", "paper"])
+def test_a_loaded_model_has_the_same_parameters(tmp_path, tasks, name):
+    model = learn(BUILDERS[name](), tasks[:1])
+    model.save(tmp_path / "m.clsnet")
+    copy = load(tmp_path / "m.clsnet")
+    assert repr(copy.get_params()) == repr(model.get_params())
+
+
+@pytest.mark.parametrize(
+    ("retain", "wish"),
+    [("tasks", {"task": 0}), ("classes", {"task": 0}), ("classes", {"classes": [9, 7]})],
+)
+def test_a_loaded_model_can_still_forget_exactly(small, tmp_path, vectors, retain, wish):
+    model = learn(small(retain=retain), vectors[:3])
+    model.save(tmp_path / "m.clsnet")
+    copy = load(tmp_path / "m.clsnet").forget(**wish)
+    never = copy.twin()
+    gone = set(wish.get("classes", vectors[0].classes))
+    for task in vectors[:3]:
+        rows = ~np.isin(task.y_train, list(gone))
+        if rows.any():
+            never.partial_fit(task.X_train[rows], task.y_train[rows])
+    assert copy.classes_.tolist() == never.classes_.tolist()
+    np.testing.assert_allclose(copy.classifier_.omega, never.classifier_.omega, atol=1e-9)
+
+
+def test_a_model_that_has_forgotten_can_be_saved(small, tmp_path, vectors):
+    model = learn(small(retain="tasks"), vectors[:2]).forget(task=0)
+    model.save(tmp_path / "m.clsnet")
+    copy = load(tmp_path / "m.clsnet")
+    assert copy.tasks_ == model.tasks_
+    np.testing.assert_array_equal(copy.predict(vectors[1].X_test), model.predict(vectors[1].X_test))
+
+
+@pytest.mark.parametrize("kind", [str, int, float, bool])
+def test_labels_keep_their_kind(small, tmp_path, vectors, kind):
+    y = (vectors[0].y_train == 9).astype(int).astype(kind)
+    model = small().partial_fit(vectors[0].X_train, y)
+    model.save(tmp_path / "m.clsnet")
+    copy = load(tmp_path / "m.clsnet")
+    assert copy.classes_.dtype.kind == model.classes_.dtype.kind
+    np.testing.assert_array_equal(copy.predict(vectors[0].X_test), model.predict(vectors[0].X_test))
+
+
+def test_saving_twice_writes_the_same_bytes(small, tmp_path, vectors):
+    model = learn(small(), vectors[:2])
+    for name in ("one", "two"):
+        model.save(tmp_path / name)
+    load(tmp_path / "one").save(tmp_path / "three")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    with (
+        safetensors.safe_open(tmp_path / "one", framework="np") as one,
+        safetensors.safe_open(tmp_path / "three", framework="np") as three,
+    ):
+        assert set(one.keys()) == set(three.keys())
+        for name in one.keys():  # noqa: SIM118
+            np.testing.assert_array_equal(one.get_tensor(name), three.get_tensor(name))
+
+
+# --------------------------------------------------------------------------------- format
+
+
+@pytest.mark.parametrize("name", ["full-total", "full-classes", "low-rank-tasks", "paper", "demo"])
+def test_memory_is_what_the_file_holds(tmp_path, tasks, name):
+    model = learn(BUILDERS[name](), tasks[:2])
+    model.save(tmp_path / "m.clsnet")
+    tensors = safetensors.numpy.load_file(tmp_path / "m.clsnet")
+    n_numbers = sum(tensor.size for tensor in tensors.values())
+    assert model.memory().model_mb == 4 * n_numbers / 2**20
+
+
+def test_the_header_is_plain_json_and_nothing_is_pickled(saved):
+    with safetensors.safe_open(saved, framework="np") as file:
+        metadata = file.metadata()
+    assert metadata["format"] == "clsnet"
+    assert metadata["version"] == "1"
+    header = json.loads(metadata["header"])
+    assert header["labels"] == [4, 9, 7, 8]
+    assert header["params"]["groups"] == 2
+    raw = saved.read_bytes()
+    for sign in (b"\x80\x04\x95", b"\x80\x02", b"PK\x03\x04", b"cbuiltins", b"torch._utils"):
+        assert sign not in raw[: int.from_bytes(raw[:8], "little") + 8]
+
+
+def test_no_sample_is_in_the_file(small, tmp_path, vectors):
+    model = learn(small(), vectors[:1])
+    model.save(tmp_path / "m.clsnet")
+    bigger = learn(model, vectors[:1] * 3)
+    bigger.save(tmp_path / "bigger.clsnet")
+    sizes = [(tmp_path / name).stat().st_size for name in ("m.clsnet", "bigger.clsnet")]
+    assert sizes[1] - sizes[0] < 200
+
+
+def test_permissions_are_those_of_any_new_file_and_stay(small, tmp_path, vectors):
+    path = tmp_path / "m.clsnet"
+    (tmp_path / "other").touch()
+    model = learn(small(), vectors[:1])
+    model.save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((tmp_path / "other").stat().st_mode)
+    path.chmod(0o600)
+    model.save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.clsnet", "other"]
+
+
+# -------------------------------------------------------------------------- damaged files
+
+
+@pytest.mark.parametrize("keep", [0.0, 1e-4, 0.01, 0.1, 0.5, 0.9, 0.9999])
+def test_a_truncated_file(saved, tmp_path, keep):
+    path = tmp_path / "cut.clsnet"
+    raw = saved.read_bytes()
+    path.write_bytes(raw[: int(keep * len(raw))])
+    assert "damaged" in complaint(lambda: load(path), path)
+
+
+@pytest.mark.parametrize("extra", [1, 1000])
+def test_a_file_with_something_behind_it(saved, tmp_path, extra):
+    path = tmp_path / "long.clsnet"
+    path.write_bytes(saved.read_bytes() + b"x" * extra)
+    assert "damaged" in complaint(lambda: load(path), path)
+
+
+def test_a_flipped_bit_never_gives_another_model(saved, tmp_path, vectors):
+    path = tmp_path / "flipped.clsnet"
+    raw = saved.read_bytes()
+    header = 8 + int.from_bytes(raw[:8], "little")
+    places = [*range(8), *range(8, header, header // 60), *range(header, len(raw), len(raw) // 40)]
+    truth = load(saved).predict_proba(vectors[0].X_test)
+    refused = 0
+    for number, place in enumerate(places):
+        broken = bytearray(raw)
+        broken[place] ^= 1 << number % 8
+        path.write_bytes(broken)
+        try:
+            model = load(path)
+        except ClsnetError as error:
+            assert str(path) in str(error)
+            refused += 1
+        else:
+            np.testing.assert_array_equal(model.predict_proba(vectors[0].X_test), truth)
+    assert refused >= len(places) - 1  # the format's version may change and still be readable
+
+
+def rewritten(saved, path, **changes):
+    with safetensors.safe_open(saved, framework="np") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        metadata = {**file.metadata(), **changes}
+    safetensors.numpy.save_file(tensors, path, metadata=metadata)
+    return path
+
+
+def test_a_header_that_was_edited(saved, tmp_path):
+    with safetensors.safe_open(saved, framework="np") as file:
+        header = json.loads(file.metadata()["header"])
+    header["labels"] = [4, 9, 8, 7]
+    path = rewritten(saved, tmp_path / "edited", header=json.dumps(header))
+    assert "checksum" in complaint(lambda: load(path), path)
+
+
+def test_a_file_of_a_later_version(saved, tmp_path):
+    path = rewritten(saved, tmp_path / "later", version="2")
+    assert "upgrade clsnet" in complaint(lambda: load(path), path)
+
+
+def test_files_of_others(tmp_path):
+    text, archive, tensors = (tmp_path / name for name in ("a.txt", "a.zip", "a.safetensors"))
+    text.write_text("not a model\n" * 1000)
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("data.pkl", "not a model")
+    safetensors.numpy.save_file({"omega": np.eye(3)}, tensors)
+    for path in (text, archive):
+        assert "not a clsnet model" in complaint(lambda path=path: load(path), path)
+    assert "not a clsnet model" in complaint(lambda: load(tensors), tensors)
+
+
+# ------------------------------------------------------------------- places that are not
+
+
+def test_places_that_cannot_be_read(tmp_path):
+    missing = tmp_path / "missing.clsnet"
+    assert "No such file" in complaint(lambda: load(missing), missing)
+    assert "directory" in complaint(lambda: load(tmp_path), tmp_path)
+
+
+def test_places_that_cannot_be_written(small, tmp_path, vectors):
+    model = learn(small(), vectors[:1])
+    nowhere = tmp_path / "no" / "m.clsnet"
+    assert "No such file" in complaint(lambda: model.save(nowhere), nowhere)
+    (tmp_path / "file").touch()
+    below = tmp_path / "file" / "m.clsnet"
+    assert "Not a directory" in complaint(lambda: model.save(below), below)
+    (tmp_path / "folder").mkdir()
+    folder = tmp_path / "folder"
+    assert "Is a directory" in complaint(lambda: model.save(folder), folder)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "folder"]
+
+
+# Without root's powers: permissions mean something only to others.
+AS_NOBODY = """
+import os, sys
+from clsnet import load
+from clsnet.errors import ClsnetError
+good, secret, folder = map(Path, sys.argv[1:])
+model = load(good)
+if os.getuid() == 0:
+    os.setuid(65534)
+for call in (lambda: load(secret), lambda: model.save(folder / "m.clsnet")):
+    try:
+        call()
+    except ClsnetError as error:
+        print(error)
+"""
+
+
+def test_files_and_folders_of_somebody_else(saved, tmp_path, environment):
+    secret, folder = tmp_path / "secret.clsnet", tmp_path / "folder"
+    secret.write_bytes(saved.read_bytes())
+    folder.mkdir()
+    for parent in (tmp_path, *tmp_path.parents[:2]):
+        parent.chmod(0o755)
+    secret.chmod(0)
+    folder.chmod(0o555)
+    done = subprocess.run(
+        [sys.executable, "-c", AS_NOBODY, saved, secret, folder],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert done.stdout.splitlines() == [
+        f"cannot read {secret}: Permission denied.",
+        f"cannot write {folder / 'm.clsnet'}: Permission denied.",
+    ], done.stderr
+
+
+# -------------------------------------------------------------------------------- crashes
+
+SAVE_FOR_EVER = """
+import sys
+from clsnet import load
+model = load(sys.argv[1])
+while True:
+    model.save(sys.argv[1])
+    print(".", flush=True)
+"""
+
+
+def test_a_killed_save_leaves_a_whole_file(saved, tmp_path, vectors, environment):
+    path = tmp_path / "m.clsnet"
+    truth = saved.read_bytes()
+    path.write_bytes(truth)
+    for pause in (0.0, 0.0007, 0.002):
+        process = subprocess.Popen(
+            [sys.executable, "-c", SAVE_FOR_EVER, path], stdout=subprocess.PIPE, env=environment
+        )
+        process.stdout.read(20)
+        time.sleep(pause)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        np.testing.assert_array_equal(
+            load(path).predict_proba(vectors[0].X_test),
+            load(saved).predict_proba(vectors[0].X_test),
+        )
+    leftovers = [p.name for p in tmp_path.iterdir() if p != path]
+    assert all(name.startswith(".m.clsnet.") for name in leftovers)
+
+
+SAVE_TO_A_FULL_DISK = """
+import resource, signal, sys
+from clsnet import load
+from clsnet.errors import ClsnetError
+model = load(sys.argv[1])
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+try:
+    model.save(sys.argv[1])
+except ClsnetError as error:
+    print(error)
+"""
+
+
+def test_a_full_disk_leaves_the_old_file(saved, tmp_path, environment):
+    path = tmp_path / "m.clsnet"
+    path.write_bytes(saved.read_bytes())
+    assert path.stat().st_size > 4096
+    done = subprocess.run(
+        [sys.executable, "-c", SAVE_TO_A_FULL_DISK, path],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert done.stdout == f"cannot write {path}: File too large; it is as it was.\n", done.stderr
+    assert path.read_bytes() == saved.read_bytes()
+    assert list(tmp_path.iterdir()) == [path]
