@@ -2,7 +2,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,48 @@ def run_clsnet() -> Callable[..., Finished]:
         return Finished(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+# Importing torch takes seconds; this process does it once, and every command is a fork of it.
+WARM = """
+import json, os, sys, tempfile
+from clsnet.cli import main
+import clsnet.evaluation.pool
+from clsnet.data import load_sequence
+load_sequence("Digits-10/5")
+for line in sys.stdin:
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        child = os.fork()
+        if child == 0:
+            os.dup2(out.fileno(), 1)
+            os.dup2(err.fileno(), 2)
+            sys.argv = ["clsnet", *json.loads(line)]
+            main()
+            os._exit(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        texts = [os.pread(f.fileno(), 1 << 20, 0).decode() for f in (out, err)]
+        print(json.dumps([status, *texts]), flush=True)
+"""
+
+
+@pytest.fixture(scope="session")
+def run_warm() -> Iterator[Callable[..., Finished]]:
+    """The real command in a process of its own, but one in which torch is there already."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", WARM],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    )
+
+    def run(*arguments: Any) -> Finished:
+        process.stdin.write(json.dumps([str(argument) for argument in arguments]) + "\n")
+        process.stdin.flush()
+        return Finished(*json.loads(process.stdout.readline()))
+
+    yield run
+    process.communicate()
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import importlib
+import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
@@ -10,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from clsnet import baselines
 from clsnet.errors import ClsnetError
 
 
@@ -46,6 +49,8 @@ class Method:
         Its name in the paper's tables, if it is there.
     grid
         Values that ``--tune`` tries, by option.
+    presets
+        Whether ``--preset`` means anything to it.
     """
 
     name: str
@@ -55,6 +60,7 @@ class Method:
     reference: str
     paper: str | None = None
     grid: dict[str, list[Any]] = field(default_factory=dict)
+    presets: bool = False
 
 
 PAPER = "Li & Zeng, Complementary Learning Subnetworks for Parameter-Efficient CIL"
@@ -85,6 +91,7 @@ CLSNET = Method(
     keeps="one Gram matrix and one sum per class",
     reference=f"{PAPER}; full curvature",
     paper="CLSNet",
+    presets=True,
 )
 CLSNET_PAPER = Method(
     name="clsnet-paper",
@@ -115,6 +122,10 @@ def methods() -> dict[str, Method]:
     'ours'
     """
     own = {method.name: method for method in (CLSNET, CLSNET_PAPER, CLSNET_DEMO)}
+    for found in pkgutil.iter_modules(baselines.__path__, f"{baselines.__name__}."):
+        method = getattr(importlib.import_module(found.name), "METHOD", None)
+        if method is not None:
+            own[method.name] = method
     for point in entry_points(group="clsnet.methods"):
         if point.name not in own:
             own[point.name] = point.load()

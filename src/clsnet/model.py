@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -14,35 +13,25 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from clsnet import snapshot, storage
 from clsnet.batches import Samples, peek, rebatch
 from clsnet.classifier.analytic import AnalyticClassifier, Rule, Task
-from clsnet.classifier.curvature import TRACES
 from clsnet.classifier.forgetting import Memory
-from clsnet.classifier.plasticity import FISHERS
 from clsnet.classifier.statistics import Batch
+from clsnet.devices import torch_device
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Augmentation, Backbone, Extractor
-from clsnet.extractor.augmentation import ACTIVATIONS, CONNECTIONS
 from clsnet.extractor.backbones import resolve_backbone
 from clsnet.extractor.extractor import FIT_SAMPLES
 from clsnet.labels import as_labels, same_kind
+from clsnet.memory import MEGABYTE, MemoryUse
+from clsnet.parameters import PARAMETERS
 from clsnet.presets import PRESETS, demo_options, paper_options
 
 ROWS = 4096
-MEGABYTE = 2**20
 LEAST_NOISE = 0.02
-
-
-@dataclass(frozen=True)
-class MemoryUse:
-    """Size of everything needed to predict and to go on learning, as 32-bit numbers, in MB."""
-
-    model_mb: float
-    exemplar_mb: float = 0.0
 
 
 class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -125,28 +114,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
     sample_shape_: tuple[int, ...]
     n_features_in_: int
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "backbone": [str, Backbone],
-        "connection": [StrOptions(set(CONNECTIONS))],
-        "groups": [Interval(Integral, 1, None, closed="left")],
-        "group_size": [Interval(Integral, 1, None, closed="left")],
-        "activation": [StrOptions(set(ACTIVATIONS))],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "augmentation": [None, Augmentation],
-        "curvature": [StrOptions(set(TRACES))],
-        "gamma": [Interval(Real, 0, None, closed="left"), "array-like"],
-        "terms": ["array-like"],
-        "ridge": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "retain": [StrOptions({"total", "tasks", "classes"})],
-        "rank": [Interval(Integral, 1, None, closed="left")],
-        "fisher": [StrOptions(set(FISHERS))],
-        "phantoms": [Interval(Integral, 1, None, closed="left")],
-        "short_term": ["array-like"],
-        "queue": [None, Interval(Integral, 1, None, closed="left")],
-        "preset": [None, StrOptions(set(PRESETS))],
-        "device": [str],
-        "random_state": ["random_state"],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = PARAMETERS
 
     def __init__(
         self,
@@ -244,7 +212,8 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         With the full curvature and a sum kept for each (``retain``), the weights become those of a
         model that never saw it, given the same extractor. Where that is not possible an error says
         why; ``exact=False`` then still removes the classes from every answer and keeps the task
-        from constraining later ones.
+        from constraining later ones. Tasks keep their numbers: a gamma per task, and the queue,
+        still count the forgotten one.
 
         Parameters
         ----------
@@ -293,7 +262,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         tell; the probability of a class is then proportional to ``exp(score / variance)``.
         """
         scores = torch.from_numpy(self._scores(X))
-        variance = min(max(self.classifier_.noise, LEAST_NOISE), 1.0)
+        variance = max(self.classifier_.noise, LEAST_NOISE)
         return torch.softmax(scores / variance, dim=1).numpy()
 
     def predict(self, X: Any) -> np.ndarray:
@@ -417,14 +386,6 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
 
     def _rule(self) -> Rule:
         memory = Memory(self.gamma, tuple(self.short_term), self.queue)
-        if not set(self.terms) <= {1, 2, 3} or 1 not in self.terms:
-            raise ClsnetError(f"terms={self.terms!r}: use 1, with or without 2 and 3.")
-        if np.size(self.gamma) == 0 or np.min(self.gamma) < 0:
-            raise ClsnetError(f"gamma={self.gamma!r}: use one value of 0 or more, or several.")
-        if memory.fades and self.retain != "tasks":
-            raise ClsnetError('short_term and queue forget whole tasks: they need retain="tasks".')
-        if self.retain == "classes" and (self.curvature != "full" or self.gamma != 1):
-            raise ClsnetError('retain="classes" needs curvature="full" and gamma=1.')
         return Rule(
             curvature=self.curvature,
             terms=tuple(self.terms),
@@ -460,16 +421,6 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         parts = (X[start : start + ROWS] for start in range(0, len(X), ROWS))
         scores = [self.classifier_.scores(self.extractor_.transform(part)) for part in parts]
         return torch.cat(scores).cpu().numpy()
-
-
-def torch_device(name: str) -> torch.device:
-    """Return the device of that name; ``"auto"`` is the GPU where there is one."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        return torch.zeros(0, device=name).device
-    except (RuntimeError, AssertionError):
-        raise ClsnetError(f"device {name!r} is not available here; use 'auto' or 'cpu'.") from None
 
 
 def load(path: str | os.PathLike[str], device: str = "auto") -> CLSNet:

@@ -97,7 +97,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Backbone):
         if BACKBONES.get(value.name) is not type(value):
             raise ClsnetError(f"a model with the unregistered backbone {value} cannot be saved.")
-        return {"backbone": value.name, "config": value.config}
+        config = {name: _plain(option) for name, option in value.config.items()}
+        return {"backbone": value.name, "config": config}
     if isinstance(value, Augmentation):
         return {"augmentation": value.config}
     if isinstance(value, (tuple, set, frozenset, range)):
@@ -114,4 +115,5 @@ def _rich(value: Any) -> Any:
         return tuple(value["tuple"])
     if "augmentation" in value:
         return Augmentation(**value["augmentation"])
-    return BACKBONES[value["backbone"]](**value["config"])
+    config = {name: _rich(option) for name, option in value["config"].items()}
+    return BACKBONES[value["backbone"]](**config)

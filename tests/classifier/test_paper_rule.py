@@ -79,7 +79,7 @@ def test_automatic_ridge_comes_from_the_task_and_not_from_the_diagonals():
 def test_more_of_an_old_class_is_refused_and_changes_nothing():
     model = on_pixels()
     before = model.decision_function(X[:50])
-    with pytest.raises(ClsnetError, match='class 3 was learned before.*use curvature="full"'):
+    with pytest.raises(ClsnetError, match=r'class 3 was learned before.*use curvature="full"'):
         model.partial_fit(X[Y >= 3], Y[Y >= 3])
     np.testing.assert_array_equal(model.decision_function(X[:50]), before)
     assert len(model.tasks_) == 3

@@ -30,15 +30,14 @@ CASES = {
 }
 
 
-@pytest.fixture(params=CASES)
+@pytest.fixture(params=CASES, scope="module")
 def case(request):
     X, backbone, options = CASES[request.param]
-    return X, lambda seed=0: extractor(backbone and backbone(), seed, **options)
+    return X, extractor(backbone and backbone(), seed=4, **options).fit(X[:100], CPU)
 
 
 def test_representations_are_the_augmentation_of_the_backbone(case):
-    X, make = case
-    g = make().fit(X[:100], CPU)
+    X, g = case
     A = g.transform(X[:7])
     assert A.shape == (7, g.dimension)
     expected = g.augmentation(g.backbone(g.backbone.as_input(X[:7])))
@@ -46,8 +45,7 @@ def test_representations_are_the_augmentation_of_the_backbone(case):
 
 
 def test_representation_of_a_sample_ignores_the_rest_of_the_batch(case):
-    X, make = case
-    g = make().fit(X[:100], CPU)
+    X, g = case
     together = g.transform(X[100:120])
     alone = torch.cat([g.transform(X[i : i + 1]) for i in range(100, 120)])
     tolerance = 1e-9 if together.dtype == torch.float64 else 1e-3
@@ -55,24 +53,21 @@ def test_representation_of_a_sample_ignores_the_rest_of_the_batch(case):
 
 
 def test_more_samples_than_a_batch_are_represented_alike(case):
-    X, make = case
-    g = make().fit(X[:100], CPU)
+    X, g = case
     n = 1200 if X is VECTORS else 150
     whole, half = g.transform(X[:n]), g.transform(X[n // 2 : n])
     torch.testing.assert_close(whole[n // 2 :], half, rtol=1e-3, atol=1e-3)
 
 
 def test_refitted_to_the_same_samples_is_the_same_map(case):
-    X, make = case
-    g = make(seed=4).fit(X[:100], CPU)
+    X, g = case
     again = g.refitted(X[:100], CPU)
     assert again is not g
     assert torch.equal(again.transform(X[:9]), g.transform(X[:9]))
 
 
 def test_refitting_leaves_the_original_alone(case):
-    X, make = case
-    g = make().fit(X[:100], CPU)
+    X, g = case
     before = g.transform(X[:9]).clone()
     g.refitted(X[200:300] + 1, CPU)
     assert torch.equal(g.transform(X[:9]), before)

@@ -43,7 +43,7 @@ def test_sample_scale_depends_on_the_sample_alone():
     X = samples()
     Z = represented(Identity("sample"), X)
     np.testing.assert_allclose(Z.mean(axis=1), 0, atol=1e-12)
-    np.testing.assert_allclose(Z.std(axis=1, ddof=1), 1)
+    np.testing.assert_allclose(Z.std(axis=1, ddof=0), 1)
     np.testing.assert_array_equal(represented(Identity("sample"), X[3:4]), Z[3:4])
 
 

@@ -1,3 +1,5 @@
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -16,6 +18,11 @@ def fitted(X=DIGITS, seed=0, **options):
     backbone = Patches(**{"filters": 4, "sizes": (3,), "pool": 2, **options})
     backbone.fit(X, np.random.RandomState(seed))
     return backbone
+
+
+@functools.cache
+def on_digits(**options):
+    return fitted(**options)
 
 
 def features(backbone, X):
@@ -55,12 +62,13 @@ def literal_cells(backbone, image):
     return np.concatenate(out)
 
 
-@pytest.mark.parametrize("contrast", [(1e-3,), (1e-4, 1e-1)])
-@pytest.mark.parametrize("sizes", [(3,), (2, 5)])
-@pytest.mark.parametrize("mirror", [False, True])
+@pytest.mark.parametrize(
+    "contrast, sizes, mirror",
+    [((1e-3,), (3,), False), ((1e-3,), (3,), True), ((1e-4, 1e-1), (2, 5), False)],
+)
 def test_features_equal_loops_over_windows(contrast, sizes, mirror):
     options = {"contrast": contrast, "sizes": sizes, "mirror": mirror}
-    backbone = fitted(filters=2, **options)
+    backbone = on_digits(filters=2, **options)
     image = DIGITS[5][:6]
     expected = np.sqrt(literal_cells(backbone, image / DIGITS.max()))
     if mirror:
@@ -73,7 +81,7 @@ def test_features_equal_loops_over_windows(contrast, sizes, mirror):
 
 def test_features_of_the_synthetic_images_average_to_zero():
     leaves = dead_leaves(N_LEAVES, np.random.RandomState(0))
-    backbone = fitted(seed=0)
+    backbone = on_digits()
     Z = features(backbone, leaves * DIGITS.max())
     np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-5)
     assert Z.std(axis=0).min() > 1e-3
@@ -88,7 +96,7 @@ def normalised_windows(images, size, flat):
 
 
 def test_filters_sum_to_zero_and_whiten_the_windows():
-    bank = fitted(filters=30, sizes=(6,)).bank6.numpy().reshape(30, 36)
+    bank = on_digits(filters=30, sizes=(6,)).bank6.numpy().reshape(30, 36)
     np.testing.assert_allclose(bank.sum(axis=1), 0, atol=1e-5)
     windows = normalised_windows(dead_leaves(200, np.random.RandomState(7)), 6, 1e-3)
     deviation = (windows @ bank.T).std(axis=0)
@@ -119,14 +127,14 @@ def test_map_from_the_task_depends_on_its_images():
 
 
 def test_map_follows_from_its_seed():
-    assert torch.equal(fitted(seed=3).bank3, fitted(seed=3).bank3)
-    assert not torch.equal(fitted(seed=3).bank3, fitted(seed=4).bank3)
+    assert torch.equal(on_digits(seed=3).bank3, fitted(seed=3).bank3)
+    assert not torch.equal(on_digits(seed=3).bank3, on_digits(seed=4).bank3)
 
 
 def test_brightness_is_relative_to_the_brightest_fitted_value():
     bright = fitted(10 * DIGITS)
     np.testing.assert_allclose(
-        features(bright, 10 * DIGITS[:5]), features(fitted(), DIGITS[:5]), atol=1e-5
+        features(bright, 10 * DIGITS[:5]), features(on_digits(), DIGITS[:5]), atol=1e-5
     )
     as_bytes = np.round(DIGITS[:50] * 255 / 16).astype(np.uint8)
     assert fitted(as_bytes).peak == 255
@@ -134,21 +142,26 @@ def test_brightness_is_relative_to_the_brightest_fitted_value():
 
 def test_channels_are_represented_one_by_one():
     X = DIGITS[:30].reshape(10, 3, 8, 8)
-    backbone = fitted()
+    backbone = on_digits()
     single = features(backbone, X.reshape(30, 8, 8)).reshape(10, -1)
     np.testing.assert_allclose(features(fitted(X), X), single, atol=1e-5)
 
 
 @pytest.mark.parametrize("side", [1, 2, 3, 5])
-@pytest.mark.parametrize("sizes", [(3,), (4,), (6, 11)])
+@pytest.mark.parametrize("sizes", [(3,), (4, 11)])
 def test_images_smaller_than_a_filter_have_finite_features(side, sizes):
-    X = np.random.default_rng(0).uniform(size=(4, side, side))
-    Z = features(fitted(X, sizes=sizes, pool=5), X)
-    assert Z.shape == (4, len(sizes) * 2 * 4 * 25)
+    X = np.random.default_rng(0).uniform(0, 16, size=(4, side, side))
+    Z = features(on_digits(filters=2, sizes=sizes, pool=5), X)
+    assert Z.shape == (4, len(sizes) * 2 * 2 * 25)
     assert np.isfinite(Z).all()
 
 
-@pytest.mark.parametrize("shape", [(8, 8), (5, 9), (2, 7, 8)])
+def test_map_can_be_fitted_to_a_single_pixel():
+    pixel = np.ones((1, 1, 1))
+    assert np.isfinite(features(fitted(pixel), pixel)).all()
+
+
+@pytest.mark.parametrize("shape", [(5, 9), (2, 7, 8)])
 def test_number_of_features_depends_on_channels_and_not_on_size(shape):
     X = np.random.default_rng(0).uniform(size=(3, *shape))
     channels = shape[0] if len(shape) == 3 else 1
@@ -158,19 +171,19 @@ def test_number_of_features_depends_on_channels_and_not_on_size(shape):
 
 @pytest.mark.parametrize("mirror", [False, True])
 def test_features_of_an_image_ignore_the_rest_of_the_batch(mirror):
-    backbone = fitted(mirror=mirror)
+    backbone = on_digits(mirror=mirror)
     together = features(backbone, DIGITS[:20])
     alone = np.concatenate([features(backbone, DIGITS[i : i + 1]) for i in range(20)])
     np.testing.assert_allclose(together, alone, atol=1e-4)
 
 
 def test_mirrored_features_are_those_of_the_mirror_image():
-    backbone = fitted(mirror=True)
+    backbone = on_digits(mirror=True)
     flipped = DIGITS[:5, :, ::-1]
     np.testing.assert_allclose(
         features(backbone, flipped), features(backbone, DIGITS[:5]), atol=1e-5
     )
-    assert abs(features(fitted(), flipped) - features(fitted(), DIGITS[:5])).max() > 0.05
+    assert abs(features(on_digits(), flipped) - features(on_digits(), DIGITS[:5])).max() > 0.05
 
 
 def test_black_images_are_finite():

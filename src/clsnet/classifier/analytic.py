@@ -35,6 +35,20 @@ class Rule:
     rank: int = 200
     memory: Memory = field(default_factory=Memory)
 
+    def __post_init__(self) -> None:
+        if not {1} <= set(self.terms) <= {1, 2, 3}:
+            raise ClsnetError(f"terms={self.terms!r}: use 1, with or without 2 and 3.")
+        if np.size(self.memory.gamma) == 0 or np.min(self.memory.gamma) < 0:
+            raise ClsnetError(
+                f"gamma={self.memory.gamma!r}: use one value of 0 or more, or several."
+            )
+        if self.memory.fades and self.retain != "tasks":
+            raise ClsnetError('short_term and queue forget whole tasks: they need retain="tasks".')
+        equal = bool(np.all(np.asarray(self.memory.gamma) == 1))
+        plain = self.curvature == "full" and 2 in self.terms and equal
+        if self.retain == "classes" and not plain:
+            raise ClsnetError('retain="classes" needs curvature="full", gamma=1 and term 2.')
+
 
 @dataclass(frozen=True)
 class Task:
@@ -173,7 +187,8 @@ class AnalyticClassifier:
         else:
             ridge, error = self._ridge(gram, cross, n_samples)
         system.shared.diagonal().add_(ridge)
-        return system.solve(), n_samples * error / len(labels)
+        # In the layout in which it is saved: another one would round otherwise.
+        return system.solve().contiguous(), min(n_samples * error / len(labels), 1.0)
 
     def _gamma(self, key: Label) -> float:
         """Weight of a trace among the old ones; a total is weighted as it grows."""
@@ -205,7 +220,7 @@ class AnalyticClassifier:
         system.shared.diagonal().add_(ridge)
         omega = system.solve()  # Eq. (varOmega)
         if self.rule.curvature == "low-rank":
-            return LowRankTrace.of(current, omega, self.rule.rank)
+            return LowRankTrace.of(current, omega, self.rule.rank, ridge)
         rule = self.rule
         F, phantom = plasticity(batches(), current.labels, omega, rule.fisher, rule.phantoms)
         return DiagonalTrace(current.labels, F, F * omega, phantom, current.n_samples)

@@ -109,12 +109,16 @@ class LowRankTrace(Trace):
         self.n_samples = n_samples
 
     @classmethod
-    def of(cls, full: FullTrace, omega: Tensor, rank: int) -> LowRankTrace:
-        """Compress a task's curvature around its declarative parameters `omega`."""
+    def of(cls, full: FullTrace, omega: Tensor, rank: int, ridge: float = 0.0) -> LowRankTrace:
+        """Compress a task's curvature around its declarative parameters `omega`.
+
+        These were shrunk by a ridge, which the pull makes up for: with all directions kept it is
+        ``A'Y`` again.
+        """
         values, vectors = torch.linalg.eigh(full.gram)
         factor = vectors[:, -rank:] * values[-rank:].clamp_min(0).sqrt()
         rest = (full.gram.diagonal() - factor.square().sum(dim=1)).clamp_min(0)
-        pull = factor @ (factor.T @ omega) + rest[:, None] * omega
+        pull = factor @ (factor.T @ omega) + (rest[:, None] + ridge) * omega
         return cls(full.labels, factor, rest, pull, full.n_samples)
 
     def add_to(self, system: System, labels: Sequence[Label], gamma: float) -> None:

@@ -60,7 +60,8 @@ def left_out_error(gram: Tensor, cross: Tensor, n_samples: float, ridge: float) 
         return float("inf")
     # |Y - A Omega|^2 = N - tr(Omega'B) - ridge |Omega|^2, as (A'A + ridge I) Omega = B.
     residual = n_samples - float((omega * cross).sum()) - ridge * float(omega.square().sum())
-    return max(residual, 0.0) / left**2
+    # None is left only where rounding has made the Gram matrix indefinite: nothing can be told.
+    return residual / left**2 if residual > 0 else float("inf")
 
 
 def _probes(gram: Tensor, n_samples: float) -> Tensor:

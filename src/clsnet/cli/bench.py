@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-import functools
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from clsnet.data import TaskSequence
     from clsnet.evaluation.harness import Job
+    from clsnet.evaluation.pool import Finished
     from clsnet.reporting.tables import Summary
 
 
@@ -59,12 +60,16 @@ def bench(
     data: Annotated[
         Path | None, typer.Option(help="Folder that holds the data set's files.")
     ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Runs side by side; as many as cores if not given.")
+    ] = None,
 ) -> None:
     """Learn a task sequence with one or more methods, and compare with the paper.
 
     Finished runs are kept in --out; the same command goes on where it was stopped.
     """
     from rich.console import Console
+    from rich.markup import escape
 
     from clsnet.data import load_sequence
     from clsnet.evaluation.harness import Job, check_protocol
@@ -85,54 +90,85 @@ def bench(
 
         tasks = load_sequence(sequence, data, report)
         progress.remove_task(bar)
-    jobs = [
-        Job(one, index, seed, preset if one.name == "clsnet" else None, protocol, tune, out, {})
+    todo = [
+        Job(one.name, index, seed, preset if one.presets else None, protocol, tune, out)
         for one in chosen
         for index in range(orders)
     ]
-    runs = _run(jobs, tasks, console)
-    summaries = summarise(runs)
-    _print(console, summaries)
-    console.print(f"Results: {out / tasks.name}", soft_wrap=True)
+    workers = jobs or min(len(todo), os.cpu_count() or 1)
+    runs, failed = _run(todo, tasks, data, workers, console)
+    if runs:
+        _print(console, summarise(runs))
+        console.print(f"Results: {out / tasks.name}", soft_wrap=True)
+    for end in failed:
+        console.print(f"[red]{_name(end.job)} failed: {escape(end.reason)}[/red]", soft_wrap=True)
+    if failed:
+        raise typer.Exit(1)
 
 
 def _progress(console: Console) -> Progress:
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         TextColumn("{task.fields[said]}"),
         TimeElapsedColumn(),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
         console=console,
         transient=True,
     )
 
 
-def _run(jobs: list[Job], sequence: TaskSequence, console: Console) -> list[dict[str, Any]]:
-    runs = []
+def _run(
+    jobs: list[Job], sequence: TaskSequence, data: Path | None, workers: int, console: Console
+) -> tuple[list[dict[str, Any]], list[Finished]]:
+    """Run what is not there yet; return all runs and the jobs that failed."""
+    from clsnet.evaluation.pool import run_all
+
+    runs, missing, failed = [], [], []
     for job in jobs:
         run = job.stored(sequence)
-        name = f"{job.method.name}, order {job.index}"
-        if run is not None:
-            console.print(f"{name}: found in {job.path(sequence)}", soft_wrap=True)
+        if run is None:
+            missing.append(job)
         else:
-            with _progress(console) as progress:
-                bar = progress.add_task(name, total=sequence.n_tasks, said="")
+            console.print(f"{_name(job)}: found in {job.path(sequence)}", soft_wrap=True)
+            runs.append(run)
+    with _progress(console) as progress:
+        lines: dict[Job, TaskID] = {}
+        total = progress.add_task("all runs", total=len(missing), said="", visible=len(missing) > 1)
 
-                run = job.run(sequence, functools.partial(_show, progress, bar, sequence.n_tasks))
-            learned = run["seconds"]["learn"]
-            console.print(f"{name}: accuracy {run['avg_acc']:.4f}, learned in {learned:.1f} s")
-        runs.append(run)
-    return runs
+        def show(job: Job, task: int, stage: str, accuracy: float | None) -> None:
+            if job not in lines:
+                lines[job] = progress.add_task(_name(job), total=sequence.n_tasks, said="")
+            so_far = "" if accuracy is None else f", accuracy so far {accuracy:.4f}"
+            said = f"task {task + 1} of {sequence.n_tasks}, {stage}{so_far}"
+            progress.update(lines[job], completed=task, said=said)
+
+        for end in run_all(missing, sequence, data, workers, show):
+            if end.job in lines:
+                progress.remove_task(lines.pop(end.job))
+            progress.advance(total)
+            if end.run is None:
+                failed.append(end)
+                console.print(f"[red]{_name(end.job)}: failed[/red]")
+            else:
+                runs.append(end.run)
+                accuracy, seconds = end.run["avg_acc"], end.run["seconds"]["learn"]
+                console.print(
+                    f"{_name(end.job)}: accuracy {accuracy:.4f}, learned in {seconds:.1f} s"
+                )
+    return runs, failed
 
 
-def _show(
-    progress: Progress, bar: TaskID, n_tasks: int, task: int, stage: str, accuracy: float | None
-) -> None:
-    so_far = "" if accuracy is None else f", accuracy so far {accuracy:.4f}"
-    said = f"task {task + 1} of {n_tasks}, {stage}{so_far}"
-    progress.update(bar, completed=task, said=said)
+def _name(job: Job) -> str:
+    return f"{job.method}, order {job.index}"
 
 
 def _print(console: Console, summaries: Sequence[Summary]) -> None:

@@ -12,7 +12,7 @@ from clsnet.errors import ClsnetError
 from clsnet.evaluation.protocol import DEMO, evaluate
 from clsnet.evaluation.store import read_run, record, run_path, write_run
 from clsnet.evaluation.tuning import tune
-from clsnet.methods import Method
+from clsnet.methods import Method, get_method
 
 Progress = Callable[[int, str, float | None], None]
 
@@ -21,22 +21,21 @@ Progress = Callable[[int, str, float | None], None]
 class Job:
     """What is to be run, and where its file lies."""
 
-    method: Method
+    method: str
     index: int
     seed: int
     preset: str | None
     protocol: str
     tune: bool
     out: Path
-    options: dict[str, Any]
 
     def path(self, sequence: TaskSequence) -> Path:
         """Return the file of this run."""
-        return run_path(self.out, sequence.name, self.method.name, self.index)
+        return run_path(self.out, sequence.name, self.method, self.index)
 
     def config(self) -> dict[str, Any]:
         """Return what sets this run apart from others of the same method."""
-        return {"preset": self.preset, "tune": self.tune, **self.options}
+        return {"preset": self.preset, "tune": self.tune}
 
     def stored(self, sequence: TaskSequence) -> dict[str, Any] | None:
         """Return the finished run, if it is there; refuse one of another configuration."""
@@ -56,20 +55,21 @@ class Job:
 
     def run(self, sequence: TaskSequence, progress: Progress) -> dict[str, Any]:
         """Run the job and store it."""
+        method = get_method(self.method)
         shuffle = "tasks" if self.protocol == DEMO else "classes"
         order = sequence.order(self.seed, self.index, shuffle)
         tasks = sequence.tasks(order)
-        options = dict(self.options)
-        if self.tune and self.method.grid:
+        options: dict[str, Any] = {}
+        if self.tune and method.grid:
 
             def tried(options: dict[str, Any], accuracy: float) -> None:
                 said = ", ".join(f"{name}={value:g}" for name, value in options.items())
                 progress(0, f"tuning {said}", accuracy)
 
             progress(0, "tuning", None)
-            options |= tune(self.method, tasks, self.seed, self.preset, tried)
+            options |= tune(method, tasks, self.seed, self.preset, tried)
         outcome = evaluate(
-            lambda: self.method.build(self.seed, self.preset, **options),
+            lambda: method.build(self.seed, self.preset, **options),
             tasks,
             self.protocol,
             progress,
@@ -77,7 +77,7 @@ class Job:
         run = record(
             outcome,
             sequence=sequence.name,
-            method=self.method.name,
+            method=self.method,
             config={**self.config(), **options},
             order=order,
             seed=self.seed,

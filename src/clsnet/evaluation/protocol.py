@@ -17,6 +17,7 @@ import numpy as np
 
 from clsnet.data import Task
 from clsnet.evaluation.metrics import average_accuracy, backward_transfer, forward_transfer
+from clsnet.evaluation.usage import peak_mb
 from clsnet.extractor.extractor import Features
 from clsnet.methods import Learner
 
@@ -33,12 +34,16 @@ Progress = Callable[[int, str, float | None], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run measured; row T of `R` holds the accuracy on tasks 1 to T."""
+    """What one run measured; row T of `R` holds the accuracy on tasks 1 to T.
+
+    `seconds` tells learning in all and task by task, and predicting; `memory` what the model keeps
+    and the peak of the process while it learned each task.
+    """
 
     R: list[list[float]]
     independent: list[float]
-    seconds: dict[str, float]
-    memory: dict[str, float]
+    seconds: dict[str, Any]
+    memory: dict[str, Any]
 
     def metrics(self) -> dict[str, float | None]:
         """Return Avg Acc, BWT and FWT."""
@@ -78,25 +83,32 @@ def evaluate(
     run = _Demo(build()) if protocol == DEMO else _Agnostic(build())
     R: list[list[float]] = []
     independent: list[float] = []
-    seconds = {"learn": 0.0, "predict": 0.0}
+    learn_seconds: list[float] = []
+    predict_seconds = 0.0
+    peaks: list[float] = []
     accuracy: float | None = None
     for number, task in enumerate(tasks):
         progress(number, "learning", accuracy)
         clock = time.perf_counter()
         run.learn(task)
-        seconds["learn"] += time.perf_counter() - clock
+        learn_seconds.append(time.perf_counter() - clock)
+        peaks.append(peak_mb())
         progress(number, "testing", accuracy)
         clock = time.perf_counter()
         R.append([run.accuracy(past) for past in tasks[: number + 1]])
-        seconds["predict"] += time.perf_counter() - clock
+        predict_seconds += time.perf_counter() - clock
         accuracy = average_accuracy(R)
         if with_independent:
             progress(number, "independent model", accuracy)
             # After the first task the learner itself has learned that task only.
             independent.append(run.independent(build, task) if number else R[0][0])
     memory = run.learner.memory()
-    sizes = {"model_mb": memory.model_mb, "exemplar_mb": memory.exemplar_mb}
-    return Outcome(R, independent, seconds, sizes)
+    return Outcome(
+        R,
+        independent,
+        {"learn": sum(learn_seconds), "predict": predict_seconds, "tasks": learn_seconds},
+        {"model_mb": memory.model_mb, "exemplar_mb": memory.exemplar_mb, "peak_mb": peaks},
+    )
 
 
 class _Agnostic:

@@ -56,5 +56,5 @@ class Identity(Backbone):
         """Shift and scale."""
         if self.scale == "sample":
             X = X - X.mean(dim=1, keepdim=True)
-            return X / X.std(dim=1, keepdim=True).clamp_min(1e-12)
+            return X / X.std(dim=1, keepdim=True, correction=0).clamp_min(1e-12)
         return (X - self.shift) * self.factor

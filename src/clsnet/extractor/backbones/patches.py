@@ -42,7 +42,7 @@ class Patches(Backbone):
         Average the features of the image and of its mirror image.
     source
         Where patches come from: ``"leaves"``, synthetic images, so that the map depends on no
-        data at all and on no order of tasks, or ``"task"``, images of the first task.
+        data but the brightest value of the first task, or ``"task"``, images of that task.
     """
 
     name = "patches"

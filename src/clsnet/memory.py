@@ -1,0 +1,15 @@
+"""What a method takes, counted as the paper counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MEGABYTE = 2**20
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """Size of everything needed to predict and to go on learning, as 32-bit numbers, in MB."""
+
+    model_mb: float
+    exemplar_mb: float = 0.0

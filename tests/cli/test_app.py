@@ -1,0 +1,77 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clsnet import __version__
+from clsnet.cli.app import app
+from clsnet.data import datasets
+from clsnet.methods import methods
+
+COMMANDS = sorted(command.name or command.callback.__name__ for command in app.registered_commands)
+
+WITHOUT_TORCH = """
+import sys
+from clsnet.cli import main
+sys.argv = ["clsnet", {argument!r}]
+try:
+    main()
+except SystemExit as end:
+    print("status", end.code)
+print("torch" in sys.modules, "numpy" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("argument", ["--help", "--version"])
+def test_what_computes_nothing_imports_no_torch(environment, argument):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH.format(argument=argument)],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert done.stdout.splitlines()[-2:] == ["status 0", "False False"], done.stderr
+
+
+def test_the_command_is_installed_under_its_name(environment):
+    command = Path(sys.executable).with_name("clsnet")
+    done = subprocess.run([command, "--version"], capture_output=True, text=True, env=environment)
+    assert done.stdout == f"clsnet {__version__}\n"
+
+
+def test_help_lists_every_command(run_clsnet):
+    done = run_clsnet("--help")
+    assert done.status == 0
+    assert all(f" {name} " in done.out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_every_command_has_an_example(run_clsnet, command):
+    done = run_clsnet(command, "--help")
+    assert done.status == 0
+    after = done.out.split("Example", 1)[1]
+    assert f"clsnet {command}" in after
+
+
+def test_methods_are_listed(run_warm):
+    done = run_warm("methods")
+    assert done.status == 0
+    for method in methods().values():
+        assert method.name in done.out
+        assert method.family in done.out
+
+
+def test_data_sets_are_listed(run_warm):
+    done = run_warm("datasets")
+    assert done.status == 0
+    for info in datasets():
+        assert info.name in done.out
+        assert f"{info.n_train:,}" in done.out
+
+
+def test_an_unknown_command_is_named(run_clsnet):
+    done = run_clsnet("bensh")
+    assert done.status == 2
+    assert "bensh" in done.err
+    assert "Traceback" not in done.err

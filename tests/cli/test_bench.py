@@ -1,0 +1,250 @@
+import json
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+KEYS = [
+    "sequence",
+    "method",
+    "config",
+    "order",
+    "seed",
+    "protocol",
+    "R",
+    "independent",
+    "avg_acc",
+    "bwt",
+    "fwt",
+    "seconds",
+    "memory",
+    "environment",
+    "version",
+]
+NO_RUNS = {"half": '{"sequence": "Digits-10/5", "R": [[1.0', "foreign": "[1, 2]"}
+QUICK = ("--method", "clsnet-demo", "--jobs", "1")
+
+
+def start(environment, *arguments):
+    return subprocess.Popen(
+        [sys.executable, "-m", "clsnet", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+def wait_for(path, process):
+    end = time.monotonic() + 60
+    while not path.exists():
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def write_idx(path, array):
+    header = struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape)
+    path.write_bytes(header + array.astype(np.uint8).tobytes())
+
+
+@pytest.fixture(scope="session")
+def clothes(tmp_path_factory):
+    """A folder of idx files in the form of Fashion-MNIST, with two photos of each class."""
+    folder = tmp_path_factory.mktemp("clothes")
+    for part in ("train", "t10k"):
+        write_idx(folder / f"{part}-images-idx3-ubyte", np.arange(20 * 784).reshape(20, 28, 28))
+        write_idx(folder / f"{part}-labels-idx1-ubyte", np.arange(20) % 10)
+    return folder
+
+
+# ------------------------------------------------------------------------------- a run
+
+
+def test_a_run_is_one_file_with_the_documented_keys(golden):
+    assert golden.file.is_file()
+    assert [p.name for p in golden.folder.rglob("*") if p.is_file()] == ["0.json"]
+    run = golden.run
+    assert list(run) == KEYS
+    assert (run["sequence"], run["method"], run["seed"]) == ("Digits-10/5", "clsnet", 0)
+    assert run["protocol"] == "agnostic"
+    assert run["config"]["preset"] == "fast"
+    assert {"learn", "predict"} <= set(run["seconds"])
+    assert {"model_mb", "exemplar_mb"} <= set(run["memory"])
+    assert run["avg_acc"] == pytest.approx(np.mean(run["R"][-1]))
+    assert run["memory"]["model_mb"] > 1
+
+
+def test_the_tables_are_printed(golden):
+    assert "clsnet, order 0: accuracy" in golden.printed
+    assert "accuracy on each task, after each task" in golden.printed
+    assert f"{golden.run['avg_acc']:.4f}" in golden.printed
+    assert f"Results: {golden.folder / 'Digits-10/5'}" in golden.printed
+    assert "in the paper" not in golden.printed
+    assert "LEAKING" not in golden.printed
+
+
+def test_the_same_command_again_finds_the_run(golden, run_warm):
+    before = golden.file.stat().st_mtime_ns
+    clock = time.perf_counter()
+    done = run_warm("bench", "Digits-10/5", "--out", golden.folder)
+    assert time.perf_counter() - clock < 30
+    assert done.status == 0, done.err
+    assert f"clsnet, order 0: found in {golden.file}" in done.out
+    assert "learned in" not in done.out
+    assert f"{golden.run['avg_acc']:.4f}" in done.out
+    assert golden.file.stat().st_mtime_ns == before
+
+
+def test_the_papers_row_stands_beside_its_sequence(golden, clothes, tmp_path, run_warm):
+    """A finished run is put in place, so nothing is learned; the table is the real one."""
+    file = tmp_path / "FashionMNIST-10/5/clsnet/0.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({**golden.run, "sequence": "FashionMNIST-10/5"}))
+    done = run_warm("bench", "FashionMNIST-10/5", "--data", clothes, "--out", tmp_path)
+    assert done.status == 0, done.err
+    (row,) = (line for line in done.out.splitlines() if "CLSNet in the paper" in line)
+    assert all(figure in row for figure in ("0.9185", "-0.0644", "-0.0194", "15.9", "6.13"))
+
+
+def test_the_demo_protocol_is_labelled_as_leaking(tmp_path, run_warm):
+    done = run_warm(
+        "bench", "Digits-4/2", *QUICK, "--protocol", "demo", "--orders", 2, "--out", tmp_path
+    )
+    assert done.status == 0, done.err
+    assert "clsnet-demo, LEAKING protocol" in done.out
+    assert "LEAKING: the authors' published evaluation" in done.out
+    runs = [json.loads(path.read_text()) for path in tmp_path.rglob("*.json")]
+    assert len(runs) == 2
+    assert all(run["protocol"] == "demo" for run in runs)
+
+
+# ------------------------------------------------------------------- kills and interrupts
+
+
+def test_a_killed_benchmark_goes_on_where_it_stopped(tmp_path, environment, run_warm):
+    command = ("bench", "Digits-4/2", *QUICK, "--orders", 3, "--out", tmp_path)
+    first, second, third = (tmp_path / f"Digits-4/2/clsnet-demo/{i}.json" for i in range(3))
+    process = start(environment, *command)
+    wait_for(first, process)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert not third.exists()
+    found = [path for path in (first, second) if path.exists()]
+    before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in found}
+    done = run_warm(*command)
+    assert done.status == 0, done.err
+    for path in found:
+        assert f"found in {path}" in done.out
+        assert (path.stat().st_mtime_ns, path.read_bytes()) == before[path]
+    orders = [json.loads(path.read_text())["order"] for path in (first, second, third)]
+    assert len({str(order) for order in orders}) == 3
+
+
+def test_ctrl_c_is_one_line_and_status_130(tmp_path, environment):
+    folder = tmp_path / "runs"
+    process = start(environment, "bench", "Digits-10/5", "--jobs", 1, "--out", folder)
+    wait_for(folder, process)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err == "clsnet: interrupted; what was finished is kept.\n"
+    assert not list(folder.rglob("*.json"))
+
+
+# -------------------------------------------------------------------------------- errors
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory, golden, clothes):
+    """Folders and files in which something is wrong."""
+    root = tmp_path_factory.mktemp("wrong")
+    places = {"root": root, "golden": golden.folder}
+    places["file"] = root / "file"
+    places["file"].touch()
+    for name, text in NO_RUNS.items():
+        places[name] = root / name
+        path = places[name] / "Digits-10/5/clsnet/0.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    places["corrupt"] = root / "corrupt"
+    shutil.copytree(clothes, places["corrupt"])
+    images = places["corrupt"] / "train-images-idx3-ubyte"
+    images.write_bytes(images.read_bytes()[:-100])
+    return places
+
+
+MISTAKES = {
+    "method": (
+        "bench Digits-10/5 --method cslnet --out {root}/out",
+        "unknown method 'cslnet'; did you mean 'clsnet'?",
+    ),
+    "sequence": (
+        "bench Digitz-10/5 --out {root}/out",
+        "unknown data set 'Digitz': the nearest is 'Digits'",
+    ),
+    "form": ("bench Digits --out {root}/out", "'Digits' is not a sequence: write DATASET-C/T"),
+    "division": ("bench Digits-10/3 --out {root}/out", "do not divide into 3 equal tasks"),
+    "idx": (
+        "bench FashionMNIST-10/5 --data {corrupt} --out {root}/out",
+        "{corrupt}/train-images-idx3-ubyte is not a whole idx file",
+    ),
+    "out": ("bench Digits-10/5 --out {file}", "cannot write results to {file}"),
+    "seed": (
+        "bench Digits-10/5 --seed 1 --out {golden}",
+        "{golden}/Digits-10/5/clsnet/0.json holds a run with another seed (0)",
+    ),
+    "preset": (
+        "bench Digits-10/5 --preset small --out {golden}",
+        "holds a run with another preset (fast)",
+    ),
+    "half": (
+        "bench Digits-10/5 --out {half}",
+        "{half}/Digits-10/5/clsnet/0.json is not a finished run; move it away",
+    ),
+    "foreign": (
+        "bench Digits-10/5 --out {foreign}",
+        "{foreign}/Digits-10/5/clsnet/0.json is not a finished run; move it away",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_line_and_status_2(run_warm, places, mistake):
+    command, reason = (text.format(**places) for text in MISTAKES[mistake])
+    done = run_warm(*command.split())
+    assert done.status == 2, done.err
+    assert done.err.count("\n") == 1
+    assert done.err.startswith("clsnet: ")
+    assert reason in done.err
+
+
+def test_a_file_that_is_no_run_is_left_alone(run_warm, places):
+    for name, text in NO_RUNS.items():
+        (path,) = (p for p in places[name].rglob("*") if p.is_file())
+        assert run_warm("bench", "Digits-10/5", "--out", places[name]).status == 2
+        assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--preset", "x"), ["--preset", "'x'", "fast", "best", "small"]),
+        (("--protocol", "x"), ["--protocol", "'x'", "agnostic", "demo"]),
+        (("--orders", "0"), ["--orders"]),
+        (("--colour", "red"), ["--colour"]),
+    ],
+    ids=str,
+)
+def test_an_option_that_does_not_exist_is_named(run_clsnet, tmp_path, arguments, said):
+    done = run_clsnet("bench", "Digits-10/5", "--out", tmp_path / "out", *arguments)
+    assert done.status == 2
+    assert "Traceback" not in done.err
+    assert all(word in done.err for word in said)
+    assert not (tmp_path / "out").exists()
