@@ -68,7 +68,8 @@ def literal_run(tasks: list[Task], extractor: LiteralExtractor, gamma: float) ->
         gram = A.T @ A
         declarative = np.linalg.pinv(RHO * np.eye(len(gram)) + gram) @ (A.T @ Y)  # Eq. (varOmega)
         previous = np.zeros((len(gram), len(seen) + len(own)))
-        previous[:, : len(seen)] = omega
+        if seen:
+            previous[:, : len(seen)] = omega
         seen = seen + own
         if number == 0:
             omega = declarative
