@@ -319,9 +319,9 @@ def test_what_is_kept_cannot_change_between_tasks(small, vectors, change):
 # ------------------------------------------------------------------------------- presets
 
 
-@pytest.mark.parametrize("preset", ["fast", "small"])
-def test_presets_see_images_well(tasks, preset):
-    model = CLSNet(preset=preset).partial_fit(tasks[0].X_train, tasks[0].y_train)
+def test_a_preset_sees_images_well(tasks):
+    """The small one; the fast one is in the conformance tests."""
+    model = CLSNet(preset="small").partial_fit(tasks[0].X_train, tasks[0].y_train)
     assert isinstance(model.extractor_.backbone, Patches)
     assert model.extractor_.augmentation.connection == "Z"
     assert model.score(tasks[0].X_test, tasks[0].y_test) == 1.0

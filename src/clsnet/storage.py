@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
 import zlib
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import torch
 from torch import Tensor
 
 from clsnet.errors import ClsnetError
+from clsnet.files import write_atomically
 
 FORMAT = "clsnet"
 VERSION = 1
@@ -39,24 +38,7 @@ def write(path: Path, header: dict[str, Any], tensors: dict[str, Tensor]) -> Non
         "header": text,
         "checksum": _checksum(text, packed),
     }
-    data = safetensors.torch.save(packed, metadata=metadata)
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise ClsnetError(f"cannot write {path}: {error.strerror}.") from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-        Path(temporary).chmod(mode)
-        Path(temporary).replace(path)
-    except OSError as error:
-        raise ClsnetError(f"cannot write {path}: {error.strerror}; it is as it was.") from None
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    write_atomically(path, safetensors.torch.save(packed, metadata=metadata))
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -109,22 +91,7 @@ def _unpack(name: str, packed: Tensor) -> Tensor:
 def _checksum(header: str, tensors: dict[str, Tensor]) -> str:
     value = zlib.crc32(header.encode())
     for name in sorted(tensors):
-        value = zlib.crc32(name.encode(), value)
+        form = f"{name} {tensors[name].dtype} {tuple(tensors[name].shape)}"
+        value = zlib.crc32(form.encode(), value)
         value = zlib.crc32(tensors[name].flatten().view(torch.uint8).numpy().data, value)
     return f"{value:08x}"
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

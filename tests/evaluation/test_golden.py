@@ -49,4 +49,4 @@ def test_the_order_of_tasks_does_not_matter_to_the_probabilities(after_every_ord
         model.predict_proba(X)[:, np.argsort(model.classes_)] for model in after_every_order
     )
     for other in others:
-        np.testing.assert_allclose(other, one, atol=0.01)
+        np.testing.assert_allclose(other, one, atol=1e-6)

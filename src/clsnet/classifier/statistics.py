@@ -17,7 +17,8 @@ BLOCK = 512
 class Statistics:
     """Gram matrix ``A'A``, class sums ``A'Y`` and class counts of a stream of batches.
 
-    Products are made in the precision of A and summed in float64. Only the blocks on and above
+    Products and sums are float64: the rounding of float32 products is not small beside the ridge,
+    and would make the weights depend on the order of tasks. Only the blocks on and above
     the diagonal are multiplied; `gram` mirrors them.
 
     Parameters
@@ -46,6 +47,7 @@ class Statistics:
 
     def add(self, A: Tensor, y: np.ndarray) -> Statistics:
         """Add one batch."""
+        A = A.double()
         for start in range(0, self.dimension, BLOCK):
             rows = slice(start, start + BLOCK)
             self._gram[rows, start:] += A[:, rows].T @ A[:, start:]

@@ -9,6 +9,7 @@ import typer
 from clsnet.cli.bench import bench
 from clsnet.cli.datasets import datasets
 from clsnet.cli.methods import methods
+from clsnet.cli.report import report
 
 app = typer.Typer(
     name="clsnet",
@@ -43,5 +44,6 @@ app.command(
     "clsnet bench FashionMNIST-10/5 --method clsnet --method clsnet-paper --orders 5\n\n"
     "clsnet bench Digits-10/5 --out /tmp/digits"
 )(bench)
+app.command(epilog="Example: clsnet report results -o report.html")(report)
 app.command(epilog="Example: clsnet methods")(methods)
 app.command(epilog="Example: clsnet datasets")(datasets)

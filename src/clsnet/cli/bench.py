@@ -123,6 +123,7 @@ def _progress(console: Console) -> Progress:
         TimeRemainingColumn(compact=True, elapsed_when_finished=True),
         console=console,
         transient=True,
+        disable=not console.is_terminal,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import tempfile
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ import torch
 from clsnet import __version__
 from clsnet.errors import ClsnetError
 from clsnet.evaluation.protocol import Outcome
+from clsnet.files import write_atomically
 
 
 def run_path(folder: Path, sequence: str, method: str, order: int) -> Path:
@@ -67,11 +67,7 @@ def environment() -> dict[str, str]:
 def write_run(path: Path, run: dict[str, Any]) -> None:
     """Write a run atomically."""
     check_writable(path.parent)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-    with os.fdopen(handle, "w") as file:
-        json.dump(run, file, indent=1)
-    Path(temporary).chmod(0o644)
-    Path(temporary).replace(path)
+    write_atomically(path, (json.dumps(run, indent=1) + "\n").encode())
 
 
 def check_writable(folder: Path) -> None:

@@ -21,7 +21,8 @@ class Identity(Backbone):
     Parameters
     ----------
     scale
-        ``"standard"``, ``"sample"`` (each sample to mean 0 and deviation 1) or ``"none"``.
+        ``"standard"``, ``"sample"`` (each sample to mean 0 and deviation 1) or ``"none"``
+        (images of 8 bits, if the first are, become fractions of one).
     """
 
     name = "identity"
@@ -40,7 +41,8 @@ class Identity(Backbone):
         if self.scale not in ("standard", "sample", "none"):
             raise ClsnetError(f"unknown scale {self.scale!r}: use 'standard', 'sample' or 'none'.")
         Z = self.as_input(X)
-        self.shift, self.factor = torch.zeros_like(Z[0]), torch.ones_like(Z[0])
+        brightest = 255 if X.dtype == np.uint8 and X.ndim > 2 else 1
+        self.shift, self.factor = torch.zeros_like(Z[0]), torch.ones_like(Z[0]) / brightest
         if self.scale == "standard":
             deviation = Z.std(dim=0, correction=0)
             floor = 0.1 * deviation.mean()
@@ -48,9 +50,8 @@ class Identity(Backbone):
             self.factor = 1 / torch.where(deviation + floor > 0, deviation.maximum(floor), 1.0)
 
     def as_input(self, X: np.ndarray) -> Tensor:
-        """Flatten each sample; pixels of 8 bits become fractions of one."""
-        Z = super().as_input(X).flatten(1)
-        return Z / 255 if X.dtype == np.uint8 and X.ndim > 2 else Z
+        """Flatten each sample."""
+        return super().as_input(X).flatten(1)
 
     def forward(self, X: Tensor) -> Tensor:
         """Shift and scale."""

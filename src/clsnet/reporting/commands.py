@@ -1,0 +1,37 @@
+"""The commands that made a set of runs, from what the runs' files say."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from clsnet.evaluation.protocol import AGNOSTIC
+from clsnet.reporting.tables import Summary
+
+
+def commands(summary: Summary) -> list[str]:
+    """Return one ``clsnet bench`` for each seed and folder that the runs come from."""
+    batches: dict[tuple[int, Path | None], list[dict[str, Any]]] = {}
+    for run in summary.runs:
+        batches.setdefault((run["seed"], _out(run)), []).append(run)
+    return [_command(summary, seed, out, runs) for (seed, out), runs in batches.items()]
+
+
+def _command(summary: Summary, seed: int, out: Path | None, runs: list[dict[str, Any]]) -> str:
+    # The orders of a seed are numbered from 0, so the last one says how many there were.
+    count = 1 + max(int(run["file"].stem) for run in runs)
+    words = ["clsnet", "bench", summary.sequence, "--method", summary.method]
+    words += ["--preset", summary.preset] if summary.preset else []
+    words += ["--orders", str(count), "--seed", str(seed)]
+    words += ["--tune"] if summary.tuned else []
+    words += [] if summary.protocol == AGNOSTIC else ["--protocol", summary.protocol]
+    words += ["--out", str(out)] if out else []
+    return shlex.join(words)
+
+
+def _out(run: dict[str, Any]) -> Path | None:
+    """Return the folder DIR of ``DIR/<sequence>/<method>/<order>.json``, if it lies so."""
+    tail = Path(run["sequence"], run["method"]).parts
+    folder: Path = run["file"].parent
+    return Path(*folder.parts[: -len(tail)]) if folder.parts[-len(tail) :] == tail else None

@@ -1,0 +1,245 @@
+"""The figures of a report: curves, matrices, forgetting, and accuracy against cost."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import matplotlib.style
+from matplotlib.font_manager import FontProperties
+from matplotlib.patches import Rectangle
+from matplotlib.textpath import TextPath
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+from clsnet.reporting.labels import Label, place, spread
+from clsnet.reporting.paper import TABLE
+from clsnet.reporting.picture import TIP, Picture, drawn
+from clsnet.reporting.series import curves, forgetting, leaking, total_mb
+from clsnet.reporting.style import (
+    BAD,
+    GOOD,
+    INK,
+    LEAK,
+    MUTED,
+    ON_DARK,
+    ON_LIGHT,
+    RC,
+    canvas,
+    label_of,
+    looks,
+)
+from clsnet.reporting.tables import Summary
+
+WIDTH = 400.0  # points; near a telephone's width, so that labels stay readable there
+LEADER = {"arrowstyle": "-", "lw": 0.7, "relpos": (0, 0.5), "shrinkA": 2, "shrinkB": 4}
+SMALL = 8.5
+NUMBERS = 12  # with more tasks than that, the cells of a heat map are too small for figures
+
+
+def pictures(prefix: str, summaries: Sequence[Summary]) -> dict[str, Picture]:
+    """Draw all figures of one sequence, by name; file names start with the prefix."""
+    with matplotlib.style.context(["default", RC]):
+        made = {
+            "accuracy": _accuracy(f"{prefix}-accuracy", summaries),
+            "memory": _scatter(f"{prefix}-memory", summaries, "memory (MB)", total_mb, _paper_mb),
+            "time": _scatter(
+                f"{prefix}-time",
+                summaries,
+                "learning time (s)",
+                lambda s: s.mean("seconds", "learn") or 0.0,
+                lambda row: float(row.seconds),
+            ),
+        }
+        if len(summaries[0].matrix()) > 1:
+            made["forgetting"] = _forgetting(f"{prefix}-forgetting", summaries)
+        for i, summary in enumerate(summaries):
+            made[f"matrix-{i}"] = _matrix(f"{prefix}-matrix-{i + 1}", summary)
+    return made
+
+
+def _accuracy(name: str, summaries: Sequence[Summary]) -> Picture:
+    lines = [curves(summary) for summary in summaries]
+    height = max(280.0, 44.0 + 16 * len(summaries))
+    figure, axes = canvas(WIDTH, height, 42, 24 + _label_width(summaries), 10, 34)
+    lowest = min(m - s for means, spreads in lines for m, s in zip(means, spreads, strict=True))
+    low, last = min(9, math.floor(10 * max(0.0, lowest))) / 10, len(lines[0][0])
+    axes.set(xlim=(1 - 0.03 * last, 1.01 * last), ylim=(low, 1.0), xlabel="tasks learned")
+    axes.set_ylabel("accuracy on all tasks so far")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.grid(axis="x", visible=False)
+    line_height = 11.5 / (height - 44) * (1 - low)
+    aside = 1 + 18 / (axes.get_position().width * WIDTH)
+    heights = spread([means[-1] for means, _ in lines], line_height, low, 1.0)
+    tips = []
+    for i, (summary, look) in enumerate(zip(summaries, looks(summaries), strict=True)):
+        (means, deviations), tasks = lines[i], range(1, last + 1)
+        below = [m - d for m, d in zip(means, deviations, strict=True)]
+        above = [m + d for m, d in zip(means, deviations, strict=True)]
+        front = 3 if look.weight == "bold" else 2
+        axes.fill_between(tasks, below, above, color=look.colour, alpha=0.13, linewidth=0)
+        style = {"color": look.colour, "linestyle": look.dash, "linewidth": look.width}
+        axes.plot(
+            tasks,
+            means,
+            **style,
+            marker=look.marker if last <= NUMBERS else "",
+            markersize=4,
+            clip_on=False,
+            zorder=front,
+            gid=f"{TIP}{i}",
+        )
+        font = {"color": look.text, "weight": look.weight, "fontsize": SMALL, "va": "center"}
+        axes.annotate(
+            label_of(summary),
+            (last, means[-1]),
+            (aside, heights[i]),
+            textcoords=axes.get_yaxis_transform(),
+            annotation_clip=False,
+            arrowprops={"color": look.colour, **LEADER},
+            **font,
+        )
+        tips.append(f"{summary.title}: {means[-1]:.4f} after the last task")
+    said = "; ".join(tips) + "."
+    return drawn(figure, name, "Accuracy on all tasks so far, after each task", said, tips)
+
+
+def _matrix(name: str, summary: Summary) -> Picture:
+    rows = summary.matrix()
+    size = 172.0
+    figure, axes = canvas(size + 30, size + 50, 24, 6, 20, 30)
+    cells = [(i, j, value) for i, row in enumerate(rows) for j, value in enumerate(row)]
+    _cells(axes, cells, len(rows), len(rows), 1.0, GOOD)
+    axes.set(xlabel="accuracy on task (%)", ylabel="after task")
+    ticks = MaxNLocator(integer=True, nbins=NUMBERS).tick_values(1, len(rows))
+    shown = [int(t) for t in ticks if 1 <= t <= len(rows)]
+    axes.set_xticks([t - 0.5 for t in shown], [str(t) for t in shown])
+    axes.set_yticks([t - 0.5 for t in shown], [str(t) for t in shown])
+    colour = LEAK if leaking(summary) else INK
+    figure.text(
+        6 / (size + 30),
+        1 - 12 / (size + 50),
+        label_of(summary),
+        weight="bold",
+        color=colour,
+        va="center",
+    )
+    if len(rows) > 2:
+        axes.text(
+            len(rows) - 0.1,
+            0.5,
+            f"mean {statistics.fmean(rows[-1]):.4f}",
+            ha="right",
+            va="center",
+            color=MUTED,
+        )
+    said = [
+        f"After task {i}: " + ", ".join(f"{100 * cell:.1f}" for cell in row) + "."
+        for i, row in enumerate(rows, 1)
+    ]
+    title = f"{summary.title}: accuracy on each task, after each task, in percent"
+    return drawn(figure, name, title, " ".join(said))
+
+
+def _forgetting(name: str, summaries: Sequence[Summary]) -> Picture:
+    rows = [forgetting(summary.matrix()) for summary in summaries]
+    order = sorted(
+        range(len(rows)), key=lambda i: (leaking(summaries[i]), statistics.fmean(rows[i]))
+    )
+    left = 12 + _label_width(summaries)
+    height = 40.0 + 19 * len(rows)
+    figure, axes = canvas(WIDTH, height, left, 6, 6, 34)
+    cells = [(i, j, value) for i, k in enumerate(order) for j, value in enumerate(rows[k])]
+    _cells(axes, cells, len(rows), len(rows[0]), max(0.1, max(map(max, rows))), BAD)
+    axes.set_xlabel("accuracy lost on task, in percentage points")
+    ticks = MaxNLocator(integer=True, nbins=NUMBERS).tick_values(1, len(rows[0]))
+    shown = [int(t) for t in ticks if 1 <= t <= len(rows[0])]
+    axes.set_xticks([t - 0.5 for t in shown], [str(t) for t in shown])
+    styles = looks(summaries)
+    titles = [label_of(summaries[k]) for k in order]
+    axes.set_yticks([i + 0.5 for i in range(len(rows))], titles, fontsize=SMALL)
+    for label, k in zip(axes.get_yticklabels(), order, strict=True):
+        label.set(color=styles[k].text, weight=styles[k].weight)
+    said = [f"{summaries[k].title}: " + ", ".join(f"{100 * v:.1f}" for v in rows[k]) for k in order]
+    title = "Forgetting: accuracy on each task when learned, less that at the end, in percent"
+    return drawn(figure, name, title, "; ".join(said) + ".")
+
+
+def _cells(
+    axes: Any,
+    cells: Sequence[tuple[int, int, float]],
+    rows: int,
+    columns: int,
+    top: float,
+    map_: Any,
+) -> None:
+    for i, j, value in cells:
+        shade = map_(max(0.0, value) / top)
+        axes.add_patch(Rectangle((j + 0.03, i + 0.04), 0.94, 0.92, facecolor=shade, linewidth=0))
+        if columns <= NUMBERS:
+            style = {"color": _readable_on(shade), "fontsize": 9 if columns <= 8 else 7}
+            shown = f"{100 * value:.0f}".replace("-0", "0").replace("-", "−")
+            axes.text(j + 0.5, i + 0.5, shown, ha="center", va="center", **style)
+    axes.set(xlim=(0, columns), ylim=(rows, 0))
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+
+
+def _scatter(
+    name: str,
+    summaries: Sequence[Summary],
+    axis: str,
+    cost: Callable[[Summary], float],
+    published: Callable[[Any], float],
+) -> Picture:
+    figure, axes = canvas(WIDTH, 290, 42, 8, 8, 34)
+    rows = TABLE.get(summaries[0].sequence, {})
+    points = [(max(cost(s), 1e-3), s.mean("avg_acc") or 0.0) for s in summaries]
+    theirs = [(published(row), row.avg_acc) for row in rows.values()]
+    across, up = zip(*points, *theirs, strict=True)
+    ratio = max(across) / min(across)
+    room = max(1.2 * ratio**0.12, (10 / ratio) ** 0.5)  # a decade at least, or there are no ticks
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if ratio < 30 else (1,)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set(xlim=(min(across) / room, max(across) * room))
+    axes.set(
+        ylim=(math.floor(10 * min(up) - 0.3) / 10, min(1.0, math.ceil(10 * max(up)) / 10) + 0.02)
+    )
+    axes.set(xlabel=f"{axis}, logarithmic", ylabel="average accuracy after the last task")
+    texts: list[Label] = []
+    tips: list[str] = []
+    for point, summary, look in zip(points, summaries, looks(summaries), strict=True):
+        own = {"color": look.colour, "marker": look.marker, "zorder": 3}
+        size = 7 if look.weight == "bold" else 5.5
+        axes.plot(*point, **own, markersize=size, linestyle="", gid=f"{TIP}{len(tips)}")
+        tips.append(f"{summary.title}: {point[0]:.4g} {axis[-4:].strip('( )')}, {point[1]:.4f}")
+        font = {"color": look.text, "weight": look.weight, "fontsize": SMALL}
+        texts.append((*point, label_of(summary), True, font))
+    for point, method in zip(theirs, rows, strict=True):
+        hollow = {"markerfacecolor": "none", "markeredgecolor": MUTED, "marker": "o"}
+        axes.plot(*point, **hollow, markersize=4.5, linestyle="", gid=f"{TIP}{len(tips)}")
+        tips.append(f"{method}, as published: {point[0]:.4g}, {point[1]:.4f}")
+        texts.append((*point, method, False, {"color": MUTED, "fontsize": 7.5}))
+    place(axes, texts)
+    said = "; ".join(tips) + "."
+    return drawn(figure, name, f"Average accuracy against {axis}", said, tips)
+
+
+def _readable_on(shade: tuple[float, ...]) -> str:
+    """Return the colour of text with the greater contrast (WCAG's relative luminance)."""
+    red, green, blue = (c / 12.92 if c <= 0.04 else ((c + 0.055) / 1.055) ** 2.4 for c in shade[:3])
+    return ON_LIGHT if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 else ON_DARK
+
+
+def _paper_mb(row: Any) -> float:
+    return float(row.model_mb + row.exemplar_mb)
+
+
+def _label_width(summaries: Sequence[Summary]) -> float:
+    """Return the width of the longest label, in points."""
+    font = FontProperties(weight="bold")
+    paths = [TextPath((0, 0), label_of(summary), SMALL, font) for summary in summaries]
+    return max(float(path.get_extents().width) for path in paths)

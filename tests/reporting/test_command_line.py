@@ -1,0 +1,44 @@
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from clsnet.cli.report import report as command
+from clsnet.errors import ClsnetError
+from tests.reporting.runs import write
+
+app = typer.Typer()
+app.command()(command)
+
+
+def test_the_page_is_written_and_a_broken_file_is_named(tmp_path: Path) -> None:
+    write(tmp_path, "clsnet", 0.9, sequence="Digits-10/1")
+    broken = tmp_path / "Digits-10/1/clsnet/1.json"
+    broken.write_text("{")
+    page = tmp_path / "new" / "page.html"
+    result = CliRunner().invoke(app, [str(tmp_path), "-o", str(page)])
+    assert result.exit_code == 0
+    assert f"Report: {page}" in result.stdout
+    assert f"{broken} is not a finished run; left out." in result.stderr
+    assert page.is_file()
+    assert (tmp_path / "new" / "page_files" / "digits-10-1-accuracy.svg").is_file()
+
+
+def test_a_folder_without_runs_is_one_line(tmp_path: Path) -> None:
+    error = CliRunner().invoke(app, [str(tmp_path)]).exception
+    assert isinstance(error, ClsnetError)
+    assert "\n" not in str(error)
+
+
+def test_without_matplotlib_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [*sys.modules]:
+        if name.startswith(("matplotlib", "clsnet.reporting")):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    error = CliRunner().invoke(app, [str(tmp_path)]).exception
+    assert isinstance(error, ClsnetError)
+    assert "pip install 'clsnet[report]'" in str(error)
