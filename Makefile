@@ -1,7 +1,6 @@
 # Everything lives in .venv; `make demo` and `make test` need Python >= 3.11 and nothing else.
 PYTHON ?= python3
 BIN := .venv/bin
-export OMP_WAIT_POLICY ?= PASSIVE
 
 .PHONY: demo test lint types check bench readme clean
 

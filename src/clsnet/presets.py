@@ -7,7 +7,7 @@ from typing import Any
 from clsnet.extractor import Augmentation, Identity, Patches
 
 PRESETS: dict[str, dict[str, Any]] = {
-    "fast": {"backbone": Patches(), "connection": "Z"},
+    "fast": {"backbone": Patches(filters=32, sizes=(5,)), "connection": "Z"},
     "small": {
         "backbone": Patches(filters=7, sizes=(4, 6, 8, 11, 15), mirror=True),
         "connection": "Z",

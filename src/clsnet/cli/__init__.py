@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 
 def main() -> None:
     """Run the command line: an error is one line and an exit status."""
-    # A waiting OpenMP thread that spins takes the core from the one it waits for.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         from clsnet.cli.app import app
     except ModuleNotFoundError as error:

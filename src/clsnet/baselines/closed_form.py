@@ -1,0 +1,96 @@
+"""What learners in closed form share: the features of our own model, and one pass over a task."""
+
+from __future__ import annotations
+
+import copy
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from clsnet import storage
+from clsnet.classifier.statistics import Label
+from clsnet.devices import torch_device
+from clsnet.extractor import Extractor
+from clsnet.memory import MEGABYTE, MemoryUse
+from clsnet.model import ROWS, CLSNet
+
+
+class ClosedForm:
+    """Learn from the features that `CLSNet` with the same preset and seed would see.
+
+    Subclasses say what they sum up (`start`, `learn`), what it is in the end (`kept`), and how
+    classes are scored (`labels`, `scores`).
+
+    Parameters
+    ----------
+    seed
+        Of the extractor.
+    preset
+        Of the extractor for images; None is ``"fast"``.
+    device
+        ``"auto"``, ``"cpu"``, ``"cuda"``.
+    """
+
+    extractor_: Extractor
+
+    def __init__(self, seed: int = 0, preset: str | None = None, device: str = "auto") -> None:
+        self.seed = seed
+        self.preset = preset
+        self.device = torch_device(device)
+
+    # ------------------------------------------------------------------- a method overrides
+
+    def start(self, dimension: int) -> None:
+        """Forget everything; features will have so many columns."""
+        raise NotImplementedError
+
+    def learn(self, A: Tensor, y: np.ndarray) -> None:
+        """Learn from the features of one task."""
+        raise NotImplementedError
+
+    @property
+    def labels(self) -> list[Label]:
+        """Classes in the order of scores."""
+        raise NotImplementedError
+
+    def scores(self, A: Tensor) -> Tensor:
+        """Return one score per class; the largest wins."""
+        raise NotImplementedError
+
+    def kept(self) -> dict[str, Tensor]:
+        """Return all that predicting and going on take, beside the extractor."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------- the same for all
+
+    @torch.no_grad()
+    def partial_fit(self, X: np.ndarray, y: np.ndarray) -> Self:
+        """Learn one task."""
+        if not hasattr(self, "extractor_"):
+            model = CLSNet(preset=self.preset or "fast", random_state=self.seed)
+            self.extractor_ = model._new_extractor(X.shape[1:]).fit(X, self.device)
+            self.start(self.extractor_.dimension)
+        parts = [self.extractor_.transform(X[i : i + ROWS]) for i in range(0, len(X), ROWS)]
+        self.learn(torch.cat(parts), np.asarray(y))
+        return self
+
+    @torch.no_grad()
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Return the class of each sample."""
+        parts = (X[start : start + ROWS] for start in range(0, len(X), ROWS))
+        best = [self.scores(self.extractor_.transform(part)).argmax(dim=1) for part in parts]
+        return np.asarray(np.array(self.labels)[torch.cat(best).cpu().numpy()])
+
+    def twin(self) -> Self:
+        """Return a learner that has learned nothing but shares this one's fixed extractor."""
+        model = copy.copy(self)
+        model.start(self.extractor_.dimension)
+        return model
+
+    def memory(self) -> MemoryUse:
+        """Return the size of extractor and sums; a Gram matrix counts as its triangle."""
+        tensors = {**self.extractor_.state_dict(), **self.kept()}
+        count = sum(storage.numbers(name, tensor) for name, tensor in tensors.items())
+        return MemoryUse(model_mb=4 * count / MEGABYTE)
