@@ -159,6 +159,10 @@ def test_memory_is_what_the_saved_file_holds(witness, tmp_path):
 
 
 def test_the_newest_task_is_learned(witness, tasks):
-    """Better than a guess among the four classes seen; networks had only 60 steps."""
+    """Better than a guess among the four classes seen; networks had only 60 steps.
+
+    OWM's low rate leaves it at one half after so few.
+    """
     X, y = tasks[1].X_test, tasks[1].y_test
-    assert np.mean(witness.learner.predict(X) == y) > 0.35
+    least = 0.35 if type(witness.learner).__name__ == "OWM" else 0.55
+    assert np.mean(witness.learner.predict(X) == y) > least
