@@ -132,6 +132,27 @@ def methods() -> dict[str, Method]:
     return own
 
 
+def check_options(method: Method, options: dict[str, Any]) -> None:
+    """Refuse an option that the method does not have.
+
+    Examples
+    --------
+    >>> check_options(get_method("ewc"), {"strenght": 10})
+    Traceback (most recent call last):
+        ...
+    clsnet.errors.ClsnetError: the method 'ewc' has no option 'strenght'
+    """
+    for name, value in options.items():
+        try:
+            method.build(0, **{name: value})
+        except TypeError as error:
+            if f"unexpected keyword argument '{name}'" not in str(error):
+                raise ClsnetError(
+                    f"the method {method.name!r}: {name}={value!r}: {error}"
+                ) from None
+            raise ClsnetError(f"the method {method.name!r} has no option {name!r}") from None
+
+
 def get_method(name: str) -> Method:
     """Return the method of that name, or name the nearest one."""
     known = methods()

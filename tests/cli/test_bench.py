@@ -24,6 +24,7 @@ KEYS = [
     "seconds",
     "memory",
     "environment",
+    "format",
     "version",
 ]
 NO_RUNS = {"half": '{"sequence": "Digits-10/5", "R": [[1.0', "foreign": "[1, 2]"}
@@ -173,6 +174,12 @@ def places(tmp_path_factory, golden, clothes):
         path = places[name] / "Digits-10/5/clsnet/0.json"
         path.parent.mkdir(parents=True)
         path.write_text(text)
+    stored = json.loads((golden.folder / "Digits-10/5/clsnet/0.json").read_text())
+    for name, change in OTHERS.items():
+        places[name] = root / name
+        path = places[name] / "Digits-10/5/clsnet/0.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps({**stored, **change}))
     places["corrupt"] = root / "corrupt"
     shutil.copytree(clothes, places["corrupt"])
     images = places["corrupt"] / "train-images-idx3-ubyte"
@@ -180,6 +187,7 @@ def places(tmp_path_factory, golden, clothes):
     return places
 
 
+OTHERS = {"version": {"version": "0.0.1"}, "format": {"version": "9.0", "format": 2}}
 MISTAKES = {
     "method": (
         "bench Digits-10/5 --method cslnet --out {root}/out",
@@ -204,6 +212,26 @@ MISTAKES = {
         "bench Digits-10/5 --preset small --out {golden}",
         "holds a run with another preset (fast)",
     ),
+    "option": (
+        "bench Digits-10/5 --method ewc --option strenght=10 --out {root}/out",
+        "the method 'ewc' has no option 'strenght'",
+    ),
+    "option-form": (
+        "bench Digits-10/5 --option ridge --out {root}/out",
+        "--option ridge: write NAME=VALUE",
+    ),
+    "another-option": (
+        "bench Digits-10/5 --option ridge=0.1 --out {golden}",
+        "holds a run with another ridge (None)",
+    ),
+    "version": (
+        "bench Digits-10/5 --out {version}",
+        "{version}/Digits-10/5/clsnet/0.json holds a run with another version (0.0.1)",
+    ),
+    "format": (
+        "bench Digits-10/5 --out {format}",
+        "{format}/Digits-10/5/clsnet/0.json was written by clsnet 9.0, in another format",
+    ),
     "half": (
         "bench Digits-10/5 --out {half}",
         "{half}/Digits-10/5/clsnet/0.json is not a finished run; move it away",
@@ -223,6 +251,17 @@ def test_a_mistake_is_one_line_and_status_2(run_warm, places, mistake):
     assert done.err.count("\n") == 1
     assert done.err.startswith("clsnet: ")
     assert reason in done.err
+
+
+def test_an_option_reaches_the_method_and_the_file(run_warm, tmp_path):
+    option = ("--method", "none", "--option", "epochs=0", "--jobs", 1)
+    done = run_warm("bench", "Digits-10/5", *option, "--out", tmp_path)
+    assert done.status == 0, done.err
+    run = json.loads((tmp_path / "Digits-10/5/none/0.json").read_text())
+    assert run["config"] == {"preset": None, "tune": False, "epochs": 0}
+    assert "none, epochs=0" in done.out
+    again = run_warm("bench", "Digits-10/5", *option, "--out", tmp_path)
+    assert "found in" in again.out
 
 
 def test_a_file_that_is_no_run_is_left_alone(run_warm, places):

@@ -31,6 +31,7 @@ def write(
         "seconds": {"learn": 3.25 + order, "predict": 0.5},
         "memory": {"model_mb": 6.0, "exemplar_mb": 1.5},
         "environment": {"gpu": "none", "threads": "2"},
+        "format": 1,
         "version": "0.1.0",
         **more,
     }

@@ -137,7 +137,9 @@ def test_a_half_written_file_is_reported_and_left_alone(tmp_path: Path) -> None:
         '{"sequence": "Digits-10/1", "R": [[1.0]], "protocol": "demo", "config": {}}'
     )
     before = broken.read_bytes()
-    assert write_report(tmp_path, tmp_path / "report.html") == [broken, lacking]
+    assert write_report(tmp_path, tmp_path / "report.html") == [
+        f"{path} is not a finished run" for path in (broken, lacking)
+    ]
     assert broken.read_bytes() == before
     (left_out,) = Page((tmp_path / "report.html").read_text()).texts("aside")
     assert str(broken) in left_out

@@ -68,6 +68,7 @@ METHOD = Method(
     name="ncm",
     build=lambda seed, preset=None, **options: NCM(seed=seed, preset=preset, **options),
     family="analytic",
+    presets=True,
     keeps="one sum per class",
     reference="Mensink et al., Distance-Based Image Classification, TPAMI 2013",
 )

@@ -93,6 +93,7 @@ METHOD = Method(
     name="slda",
     build=lambda seed, preset=None, **options: SLDA(seed=seed, preset=preset, **options),
     family="analytic",
+    presets=True,
     keeps="one Gram matrix and one sum per class",
     reference="Hayes & Kanan, Lifelong Machine Learning with Deep Streaming Linear Discriminant "
     "Analysis, CLVision 2020",

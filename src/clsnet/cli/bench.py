@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import enum
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from clsnet.errors import ClsnetError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +51,7 @@ def bench(
         "runs"
     ),
     preset: Annotated[
-        Preset, typer.Option(help="Features of the method clsnet for images.")
+        Preset, typer.Option(help="Features of clsnet and the analytic methods for images.")
     ] = Preset.fast,
     protocol: Annotated[
         Protocol,
@@ -57,6 +60,10 @@ def bench(
     tune: Annotated[
         bool, typer.Option("--tune", help="First choose a method's options on training data.")
     ] = False,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Option of the methods; may be repeated."),
+    ] = None,
     data: Annotated[
         Path | None, typer.Option(help="Folder that holds the data set's files.")
     ] = None,
@@ -74,13 +81,15 @@ def bench(
     from clsnet.data import load_sequence
     from clsnet.evaluation.harness import Job, check_protocol
     from clsnet.evaluation.store import check_writable
-    from clsnet.methods import get_method
+    from clsnet.methods import check_options, get_method
     from clsnet.reporting.tables import summarise
 
     console = Console()
+    options = dict(_parsed(text) for text in option or ())
     chosen = [get_method(name) for name in dict.fromkeys(method or ["clsnet"])]
     for one in chosen:
         check_protocol(one, protocol)
+        check_options(one, options)
     check_writable(out)
     with _progress(console) as progress:
         bar = progress.add_task("", total=None, said="")
@@ -91,7 +100,16 @@ def bench(
         tasks = load_sequence(sequence, data, report)
         progress.remove_task(bar)
     todo = [
-        Job(one.name, index, seed, preset if one.presets else None, protocol, tune, out)
+        Job(
+            method=one.name,
+            index=index,
+            seed=seed,
+            preset=preset if one.presets else None,
+            protocol=protocol,
+            tune=tune,
+            out=out,
+            options=tuple(options.items()),
+        )
         for one in chosen
         for index in range(orders)
     ]
@@ -104,6 +122,17 @@ def bench(
         console.print(f"[red]{_name(end.job)} failed: {escape(end.reason)}[/red]", soft_wrap=True)
     if failed:
         raise typer.Exit(1)
+
+
+def _parsed(text: str) -> tuple[str, Any]:
+    """Split an option into its name and its value: a Python literal, or else a string."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise ClsnetError(f"--option {text}: write NAME=VALUE, such as epochs=5.")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
 
 
 def _progress(console: Console) -> Progress:

@@ -26,6 +26,6 @@ def report(
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
         raise ClsnetError("the report needs matplotlib: pip install 'clsnet[report]'") from None
-    for path in write_report(folder, output):
-        typer.echo(f"clsnet: {path} is not a finished run; left out.", err=True)
+    for reason in write_report(folder, output):
+        typer.echo(f"clsnet: {reason}; left out.", err=True)
     typer.echo(f"Report: {output}")

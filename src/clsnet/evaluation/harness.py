@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from clsnet import __version__
 from clsnet.data import TaskSequence
 from clsnet.errors import ClsnetError
 from clsnet.evaluation.protocol import DEMO, evaluate
@@ -28,6 +29,7 @@ class Job:
     protocol: str
     tune: bool
     out: Path
+    options: tuple[tuple[str, Any], ...] = ()
 
     def path(self, sequence: TaskSequence) -> Path:
         """Return the file of this run."""
@@ -35,7 +37,7 @@ class Job:
 
     def config(self) -> dict[str, Any]:
         """Return what sets this run apart from others of the same method."""
-        return {"preset": self.preset, "tune": self.tune}
+        return {"preset": self.preset, "tune": self.tune, **dict(self.options)}
 
     def stored(self, sequence: TaskSequence) -> dict[str, Any] | None:
         """Return the finished run, if it is there; refuse one of another configuration."""
@@ -43,9 +45,11 @@ class Job:
         if not path.exists():
             return None
         run = read_run(path)
-        wanted = {**self.config(), "seed": self.seed, "protocol": self.protocol}
-        found = {**run["config"], "seed": run["seed"], "protocol": run["protocol"]}
-        differing = [key for key in wanted if wanted[key] != found.get(key)]
+        rest = {"seed": self.seed, "protocol": self.protocol, "version": __version__}
+        wanted = {**self.config(), **rest}
+        found = {**run["config"], **{key: run.get(key) for key in rest}}
+        keys = wanted if self.tune else {**wanted, **found}  # tuning adds what it chose
+        differing = [key for key in keys if wanted.get(key) != found.get(key)]
         if differing:
             raise ClsnetError(
                 f"{path} holds a run with another {differing[0]} ({found.get(differing[0])}); "
@@ -59,7 +63,7 @@ class Job:
         shuffle = "tasks" if self.protocol == DEMO else "classes"
         order = sequence.order(self.seed, self.index, shuffle)
         tasks = sequence.tasks(order)
-        options: dict[str, Any] = {}
+        options = dict(self.options)
         if self.tune and method.grid:
 
             def tried(options: dict[str, Any], accuracy: float) -> None:
@@ -67,7 +71,7 @@ class Job:
                 progress(0, f"tuning {said}", accuracy)
 
             progress(0, "tuning", None)
-            options |= tune(method, tasks, self.seed, self.preset, tried)
+            options |= tune(method, tasks, self.seed, self.preset, options, tried)
         outcome = evaluate(
             lambda: method.build(self.seed, self.preset, **options),
             tasks,

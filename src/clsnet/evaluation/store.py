@@ -17,6 +17,12 @@ from clsnet.errors import ClsnetError
 from clsnet.evaluation.protocol import Outcome
 from clsnet.files import write_atomically
 
+FORMAT = 1
+
+
+class OtherFormat(ClsnetError):
+    """A run that another version of clsnet wrote."""
+
 
 def run_path(folder: Path, sequence: str, method: str, order: int) -> Path:
     """Return where a run is kept: ``DIR/<sequence>/<method>/<order>.json``."""
@@ -47,6 +53,7 @@ def record(
         "seconds": outcome.seconds,
         "memory": outcome.memory,
         "environment": environment(),
+        "format": FORMAT,
         "version": __version__,
     }
 
@@ -83,9 +90,11 @@ def read_run(path: Path) -> dict[str, Any]:
     """Read a run, or say why the file is not one."""
     try:
         run = json.loads(path.read_text())
-        run["R"], run["protocol"], run["config"]
+        run["R"], run["protocol"], run["config"], run["format"], run["version"]
     except (ValueError, KeyError, TypeError):
         raise ClsnetError(f"{path} is not a finished run; move it away to run it again.") from None
+    if run["format"] != FORMAT:
+        raise OtherFormat(f"{path} was written by clsnet {run['version']}, in another format")
     return dict(run)
 
 

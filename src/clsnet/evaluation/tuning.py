@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -39,14 +40,19 @@ def tune(
     tasks: Sequence[Task],
     seed: int,
     preset: str | None = None,
+    given: Mapping[str, Any] = MappingProxyType({}),
     progress: Callable[[dict[str, Any], float], None] = lambda options, accuracy: None,
 ) -> dict[str, Any]:
-    """Return the options of the method's grid with the best accuracy on held-out training data."""
+    """Return the options of the method's grid with the best accuracy on held-out training data.
+
+    Options that are `given` stay as they are.
+    """
+    grid = {name: values for name, values in method.grid.items() if name not in given}
     parts = [hold_out(task, seed) for task in tasks]
     best: tuple[float, dict[str, Any]] = (-1.0, {})
-    for values in itertools.product(*method.grid.values()):
-        options = dict(zip(method.grid, values, strict=True))
-        build = functools.partial(method.build, seed, preset, **options)
+    for values in itertools.product(*grid.values()):
+        options = dict(zip(grid, values, strict=True))
+        build = functools.partial(method.build, seed, preset, **given, **options)
         outcome = evaluate(build, parts, with_independent=False)
         accuracy = average_accuracy(outcome.R)
         progress(options, accuracy)

@@ -24,6 +24,8 @@ def _command(summary: Summary, seed: int, out: Path | None, runs: list[dict[str,
     words = ["clsnet", "bench", summary.sequence, "--method", summary.method]
     words += ["--preset", summary.preset] if summary.preset else []
     words += ["--orders", str(count), "--seed", str(seed)]
+    for option in summary.options:
+        words += ["--option", option]
     words += ["--tune"] if summary.tuned else []
     words += [] if summary.protocol == AGNOSTIC else ["--protocol", summary.protocol]
     words += ["--out", str(out)] if out else []

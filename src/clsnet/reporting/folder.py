@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from clsnet.errors import ClsnetError
-from clsnet.evaluation.store import read_run
+from clsnet.evaluation.store import OtherFormat, read_run
 
 
 @dataclass(frozen=True)
 class Folder:
-    """What a folder holds: runs, each with its ``file``, and the files that are not runs."""
+    """What a folder holds: runs, each with its ``file``, and why other files are left out."""
 
     runs: list[dict[str, Any]]
-    broken: list[Path]
+    broken: list[str]
 
 
 def read_folder(folder: Path) -> Folder:
@@ -27,8 +27,10 @@ def read_folder(folder: Path) -> Folder:
         try:
             run = _printable(read_run(path))
             _check(run)
+        except OtherFormat as error:
+            found.broken.append(str(error))
         except (ClsnetError, OSError, LookupError, TypeError, ValueError, AttributeError):
-            found.broken.append(path)
+            found.broken.append(f"{path} is not a finished run")
         else:
             found.runs.append({**run, "file": path})
     return found

@@ -27,8 +27,8 @@ from clsnet.reporting.sortable import LEAKING, name_of, sortable
 from clsnet.reporting.tables import Summary, number, summarise
 
 
-def write_report(folder: Path, output: Path) -> list[Path]:
-    """Write the page, and its figures to ``<output>_files/``; return files that are no runs.
+def write_report(folder: Path, output: Path) -> list[str]:
+    """Write the page, and its figures to ``<output>_files/``; say which files are left out.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def write_report(folder: Path, output: Path) -> list[Path]:
     """
     found = read_folder(folder)
     if not found.runs:
-        why = f"{found.broken[0]} is not one." if found.broken else "make one with: clsnet bench"
+        why = f"{found.broken[0]}." if found.broken else "make one with: clsnet bench"
         raise ClsnetError(f"{folder} holds no finished run; {why}")
     if output.is_dir():
         raise ClsnetError(f"{output} is a folder; name a file, such as {output / 'report.html'}.")
@@ -83,7 +83,9 @@ def render(found: Folder, folder: Path, output: Path) -> tuple[str, list[Picture
         else "",
         broken=_broken(found.broken),
         sections="\n".join(sections),
-        command=_code(shlex.join(["clsnet", "report", _readable(folder), "-o", _readable(output)])),
+        command=_code(
+            shlex.join(["clsnet", "report", _readable(str(folder)), "-o", _readable(str(output))])
+        ),
         runs=_count(len(found.runs), "run"),
         version=escape(__version__),
     )
@@ -214,18 +216,18 @@ def _code(command: str) -> str:
     return f"<code>{' '.join(f'<span>{escape(word)}</span>' for word in command.split(' '))}</code>"
 
 
-def _broken(paths: Sequence[Path]) -> str:
-    if not paths:
+def _broken(reasons: Sequence[str]) -> str:
+    if not reasons:
         return ""
-    items = "".join(f"<li><code>{escape(_readable(path))}</code></li>" for path in paths)
+    items = "".join(f"<li>{escape(_readable(reason))}</li>" for reason in reasons)
     return (
-        '<aside class="warning" aria-label="Files left out"><p>Left out, for these files are not '
-        f"finished runs; move them away to run them again:</p><ul>{items}</ul></aside>"
+        '<aside class="warning" aria-label="Files left out"><p>Left out; move these files away to '
+        f"run them again:</p><ul>{items}</ul></aside>"
     )
 
 
-def _readable(path: Path) -> str:
-    return str(path).encode(errors="replace").decode()
+def _readable(text: str) -> str:
+    return text.encode(errors="replace").decode()
 
 
 def _has_paper(summaries: Sequence[Summary]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from clsnet.evaluation.protocol import DEMO
@@ -20,11 +20,12 @@ class Summary:
     protocol: str
     tuned: bool
     runs: Sequence[dict[str, Any]]
+    options: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
         """Method, with what sets it apart."""
-        extras = [self.preset, "tuned" if self.tuned else None]
+        extras = [self.preset, "tuned" if self.tuned else None, *self.options]
         extras.append("LEAKING protocol" if self.protocol == DEMO else None)
         return ", ".join([self.method, *filter(None, extras)])
 
@@ -45,13 +46,15 @@ class Summary:
 
 def summarise(runs: Iterable[dict[str, Any]]) -> list[Summary]:
     """Group runs that differ only in their order."""
-    groups: dict[tuple[str, str, str | None, str, bool], list[dict[str, Any]]] = {}
+    groups: dict[Summary, list[dict[str, Any]]] = {}
     for run in runs:
-        config = run["config"]
-        tuned = bool(config.get("tune"))
-        key = (run["sequence"], run["method"], config.get("preset"), run["protocol"], tuned)
-        groups.setdefault(key, []).append(run)
-    return [Summary(*key, group) for key, group in groups.items()]
+        config = dict(run["config"])
+        preset, tuned = config.pop("preset", None), bool(config.pop("tune", False))
+        # What tuning chose may differ from order to order.
+        given = () if tuned else tuple(f"{name}={value}" for name, value in config.items())
+        kind = (run["sequence"], run["method"], preset, run["protocol"], tuned)
+        groups.setdefault(Summary(*kind, runs=(), options=given), []).append(run)
+    return [replace(kind, runs=group) for kind, group in groups.items()]
 
 
 def number(value: float | None, digits: int = 4) -> str:
