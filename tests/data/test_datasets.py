@@ -4,10 +4,12 @@ import pytest
 from clsnet.data import datasets, load_dataset
 from clsnet.errors import ClsnetError
 
+KNOWN = ["CIFAR-10", "CIFAR-100", "Digits", "FashionMNIST", "ImageNet", "TinyImageNet"]
+
 
 def test_every_data_set_says_what_it_is():
     infos = datasets()
-    assert [info.name for info in infos] == ["Digits", "FashionMNIST"]
+    assert [info.name for info in infos] == KNOWN
     for info in infos:
         assert info.description and info.source
         assert isinstance(info.available(), bool)
@@ -15,7 +17,13 @@ def test_every_data_set_says_what_it_is():
 
 @pytest.mark.parametrize(
     ("name", "nearest"),
-    [("FashonMNIST", "FashionMNIST"), ("digit", "Digits"), ("fashion-mnist", "FashionMNIST")],
+    [
+        ("FashonMNIST", "FashionMNIST"),
+        ("digit", "Digits"),
+        ("fashion-mnist", "FashionMNIST"),
+        ("tiny-imagenet", "TinyImageNet"),
+        ("CIFAR100", "CIFAR-100"),
+    ],
 )
 def test_unknown_name_names_the_nearest(name, nearest):
     with pytest.raises(ClsnetError, match=f"unknown data set '{name}': the nearest is '{nearest}'"):
@@ -24,7 +32,7 @@ def test_unknown_name_names_the_nearest(name, nearest):
 
 @pytest.mark.parametrize("name", ["", "?", "CIFAR"])
 def test_unlike_names_are_answered_too(name):
-    with pytest.raises(ClsnetError, match=r"known: Digits, FashionMNIST"):
+    with pytest.raises(ClsnetError, match=", ".join(KNOWN)):
         load_dataset(name)
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 def datasets() -> None:
     """List every data set, its size, and whether it is here already.
 
-    A sequence is DATASET-C/T: C classes in T tasks of equal size.
+    A sequence is DATASET-C/T: C classes in T tasks of equal size; or folder:PATH/T, a folder
+    that holds one folder of images for each class.
     """
     from rich.console import Console
     from rich.table import Table
@@ -16,6 +17,6 @@ def datasets() -> None:
     table = Table("data set", "classes", "train", "test", "here", "what and where from")
     for info in known():
         sizes = (f"{n:,}" for n in (info.n_classes, info.n_train, info.n_test))
-        here = "yes" if info.available() else "fetched"
+        here = "yes" if info.available() else "fetched" if info.fetchable else "bring it"
         table.add_row(info.name, *sizes, here, f"{info.description} ({info.source})")
     Console().print(table)

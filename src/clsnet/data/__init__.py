@@ -6,21 +6,32 @@
 [72, 71, 74, 72, 71]
 """
 
-from clsnet.data import digits, fashion_mnist  # noqa: F401  (they register themselves)
+from clsnet.data import (  # noqa: F401  (they register themselves)
+    cifar,
+    digits,
+    fashion_mnist,
+    imagenet,
+    tiny_imagenet,
+)
 from clsnet.data.dataset import Dataset
+from clsnet.data.folder import load_folder
 from clsnet.data.idx import read_idx
+from clsnet.data.images import Images, readable
 from clsnet.data.registry import DatasetInfo, Report, datasets, load_dataset
 from clsnet.data.sequences import Order, Task, TaskSequence, load_sequence
 
 __all__ = [
     "Dataset",
     "DatasetInfo",
+    "Images",
     "Order",
     "Report",
     "Task",
     "TaskSequence",
     "datasets",
     "load_dataset",
+    "load_folder",
     "load_sequence",
     "read_idx",
+    "readable",
 ]

@@ -1,9 +1,17 @@
-"""A data set in memory."""
+"""A data set: in memory, or images on disk."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from clsnet.data.images import Images
+
+Pixels = npt.NDArray[np.uint8] | Images
+"""Images in memory, or on disk."""
+
+Labels = npt.NDArray[np.int64]
+"""Indices of classes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,16 +23,19 @@ class Dataset:
     name
         The canonical name, the first part of a sequence's name.
     X_train, X_test
-        Images, `uint8`, of shape (N, height, width).
+        Images, `uint8`, of shape (N, height, width) or (N, 3, height, width), in memory or on disk.
     y_train, y_test
         Labels, `int64`, each an index into `class_names`.
     class_names
         What the classes are called.
+    skipped
+        A line about each file that was left out because it is unreadable.
     """
 
     name: str
-    X_train: npt.NDArray[np.uint8]
-    y_train: npt.NDArray[np.int64]
-    X_test: npt.NDArray[np.uint8]
-    y_test: npt.NDArray[np.int64]
+    X_train: Pixels
+    y_train: Labels
+    X_test: Pixels
+    y_test: Labels
     class_names: tuple[str, ...]
+    skipped: tuple[str, ...] = ()

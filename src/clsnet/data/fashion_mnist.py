@@ -148,5 +148,6 @@ register(
         source=f"Debian package {DEBIAN_PACKAGE}, or {BASE_URL}",
         available=lambda: _find() is not None,
         load=load,
+        fetchable=True,
     )
 )

@@ -9,7 +9,7 @@ from clsnet.data.dataset import Dataset
 from clsnet.errors import ClsnetError
 
 Report = Callable[[str, int, int], None]
-"""Progress in bytes: `report(stage, done, total)`; a `total` of 0 is not known yet."""
+"""Progress, in bytes or images: `report(stage, done, total)`; a `total` of 0 is not known yet."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class DatasetInfo:
         Call it to learn whether loading needs no download.
     load
         Loads it, from a folder where one is given.
+    fetchable
+        Whether loading downloads it where it is not available.
     """
 
     name: str
@@ -36,6 +38,7 @@ class DatasetInfo:
     source: str
     available: Callable[[], bool]
     load: Callable[[Path | None, Report], Dataset]
+    fetchable: bool = False
 
 
 _registry: dict[str, DatasetInfo] = {}
@@ -54,10 +57,19 @@ def datasets() -> list[DatasetInfo]:
     >>> from clsnet.data import datasets
     >>> for info in datasets():
     ...     print(info.name, info.n_classes, info.n_train, info.n_test)
+    CIFAR-10 10 50000 10000
+    CIFAR-100 100 50000 10000
     Digits 10 1437 360
     FashionMNIST 10 60000 10000
+    ImageNet 1000 1281167 50000
+    TinyImageNet 200 100000 10000
     """
     return [_registry[key] for key in sorted(_registry)]
+
+
+def is_dataset(name: str) -> bool:
+    """Tell whether a data set has this name, in any case."""
+    return name.casefold() in _registry
 
 
 def find_dataset(name: str) -> DatasetInfo:
@@ -74,7 +86,7 @@ def find_dataset(name: str) -> DatasetInfo:
 
 
 def load_dataset(name: str, root: Path | None = None, report: Report | None = None) -> Dataset:
-    """Load a data set, fetching it into the cache folder if it is nowhere on this machine.
+    """Load a data set; some are fetched into the cache folder if nowhere on this machine.
 
     Parameters
     ----------

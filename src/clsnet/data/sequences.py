@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from clsnet.data.dataset import Dataset
-from clsnet.data.registry import Report, find_dataset, load_dataset
+from clsnet.data.dataset import Dataset, Labels, Pixels
+from clsnet.data.folder import folder_classes, load_folder
+from clsnet.data.registry import Report, find_dataset, is_dataset, load_dataset
 from clsnet.errors import ClsnetError
 
 Order = tuple[tuple[int, ...], ...]
 """The classes of each task, task after task."""
+
+NUMBER = "([1-9][0-9]{0,8})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,15 +22,22 @@ class Task:
     """The images of a few classes, in the data set's row order and with its labels."""
 
     classes: tuple[int, ...]
-    X_train: npt.NDArray[np.uint8]
-    y_train: npt.NDArray[np.int64]
-    X_test: npt.NDArray[np.uint8]
-    y_test: npt.NDArray[np.int64]
+    X_train: Pixels
+    y_train: Labels
+    X_test: Pixels
+    y_test: Labels
 
 
 @dataclass(frozen=True, eq=False)
 class TaskSequence:
     """A data set whose classes come in tasks of equal size.
+
+    Attributes
+    ----------
+    dataset, n_classes, n_tasks
+        How many of the data set's classes come, in how many tasks; the others are base classes.
+    spec
+        What `load_sequence` was asked for; asked again, it loads the same.
 
     Examples
     --------
@@ -47,11 +56,14 @@ class TaskSequence:
     dataset: Dataset
     n_classes: int
     n_tasks: int
+    spec: str = ""
 
     @property
     def name(self) -> str:
-        """The sequence's canonical name."""
-        return f"{self.dataset.name}-{self.n_classes}/{self.n_tasks}"
+        """The sequence's canonical name; CIFAR-100 says already how many classes it has."""
+        name, n = self.dataset.name, len(self.dataset.class_names)
+        whole = self.n_classes == n and name.endswith(f"-{n}")
+        return f"{name if whole else f'{name}-{self.n_classes}'}/{self.n_tasks}"
 
     def order(self, seed: int, index: int, shuffle: str = "classes") -> Order:
         """Shuffle the classes into tasks.
@@ -68,14 +80,42 @@ class TaskSequence:
         """
         if seed < 0 or index < 0:
             raise ClsnetError(f"seed {seed} and order {index} must both be 0 or more")
-        by_seed = np.random.default_rng(np.random.SeedSequence(seed))
         by_index = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,)))
-        used = np.sort(by_seed.permutation(len(self.dataset.class_names))[: self.n_classes])
+        used = np.sort(self._shuffled(seed)[: self.n_classes])
         if shuffle == "classes":
             tasks = by_index.permutation(used).reshape(self.n_tasks, -1)
         else:
             tasks = by_index.permutation(used.reshape(self.n_tasks, -1))
         return tuple(tuple(classes) for classes in tasks.tolist())
+
+    def base_classes(self, seed: int) -> tuple[int, ...]:
+        """Return the classes that no order of this seed holds, to pretrain on.
+
+        Examples
+        --------
+        >>> from clsnet.data import load_sequence
+        >>> load_sequence("Digits-6/3").base_classes(seed=0)
+        (0, 1, 8, 9)
+        """
+        return tuple(sorted(self._shuffled(seed)[self.n_classes :].tolist()))
+
+    def base_data(self, seed: int) -> tuple[Pixels, Labels, Pixels, Labels]:
+        """Return X, y, X_test and y_test of the base classes, as classes 0, 1, 2, ..."""
+        classes = self.base_classes(seed)
+        if not classes:
+            raise ClsnetError(
+                f"{self.name} leaves no class of {self.dataset.name} to pretrain on: "
+                "take fewer classes into the sequence"
+            )
+        base = self._task(classes)
+        y, y_test = (np.searchsorted(classes, labels) for labels in (base.y_train, base.y_test))
+        return base.X_train, y, base.X_test, y_test
+
+    def _shuffled(self, seed: int) -> Labels:
+        if seed < 0:
+            raise ClsnetError(f"seed {seed} must be 0 or more")
+        by_seed = np.random.default_rng(np.random.SeedSequence(seed))
+        return by_seed.permutation(len(self.dataset.class_names))
 
     def tasks(self, order: Order) -> list[Task]:
         """Cut the data set into the tasks of an order."""
@@ -103,9 +143,11 @@ def load_sequence(
     Parameters
     ----------
     name
-        `DATASET-C/T`: C classes of the data set in T tasks.
+        `DATASET-C/T`: C classes of the data set in T tasks. A data set may be named after its
+        number of classes: CIFAR-100/10 is all of CIFAR-100, CIFAR-100-50/5 is half of it.
+        `folder:PATH/T`: all classes of a folder that `load_folder` loads.
     root, report
-        As for `load_dataset`.
+        As for `load_dataset`; a folder's relative path starts at the root, if given.
 
     Examples
     --------
@@ -115,16 +157,34 @@ def load_sequence(
         ...
     clsnet.errors.ClsnetError: 'Digits-10/3': 10 classes do not divide into 3 equal tasks
     """
-    parts = re.fullmatch(r"(.+)-([1-9][0-9]{0,8})/([1-9][0-9]{0,8})", name)
+    if folder := re.fullmatch(rf"folder:(.+)/{NUMBER}", name, re.IGNORECASE | re.DOTALL):
+        return _load_folder(name, (root or Path()) / folder[1], int(folder[2]), report)
+    parts = re.fullmatch(rf"(.+)-{NUMBER}/{NUMBER}", name)
     if parts is None:
         raise ClsnetError(
             f"{name!r} is not a sequence: write DATASET-C/T, C classes in T tasks, "
-            "such as FashionMNIST-10/5"
+            "such as FashionMNIST-10/5, or folder:PATH/T"
         )
-    info = find_dataset(parts[1])
     n_classes, n_tasks = int(parts[2]), int(parts[3])
+    whole = f"{parts[1]}-{parts[2]}"
+    info = find_dataset(whole if is_dataset(whole) else parts[1])
     if n_classes > info.n_classes:
         raise ClsnetError(f"{name!r}: {info.name} has only {info.n_classes} classes")
+    _check_division(name, n_classes, n_tasks)
+    dataset = load_dataset(info.name, root, report)
+    if n_classes > len(dataset.class_names):
+        raise ClsnetError(
+            f"{name!r}: only {len(dataset.class_names)} classes of {info.name} are here"
+        )
+    return TaskSequence(dataset, n_classes, n_tasks, name)
+
+
+def _load_folder(name: str, path: Path, n_tasks: int, report: Report | None) -> TaskSequence:
+    n_classes = len(folder_classes(path))
+    _check_division(name, n_classes, n_tasks)
+    return TaskSequence(load_folder(path, report=report), n_classes, n_tasks, name)
+
+
+def _check_division(name: str, n_classes: int, n_tasks: int) -> None:
     if n_classes % n_tasks:
         raise ClsnetError(f"{name!r}: {n_classes} classes do not divide into {n_tasks} equal tasks")
-    return TaskSequence(load_dataset(info.name, root, report), n_classes, n_tasks)
