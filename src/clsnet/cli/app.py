@@ -9,6 +9,7 @@ import typer
 from clsnet.cli.bench import bench
 from clsnet.cli.datasets import datasets
 from clsnet.cli.methods import methods
+from clsnet.cli.pretrain import pretrain
 from clsnet.cli.report import report
 
 app = typer.Typer(
@@ -44,6 +45,11 @@ app.command(
     "clsnet bench FashionMNIST-10/5 --method clsnet --method clsnet-paper --orders 5\n\n"
     "clsnet bench Digits-10/5 --out /tmp/digits"
 )(bench)
+app.command(
+    epilog="Examples:\n\n"
+    "clsnet pretrain TinyImageNet-100/10 --data DIR --out base.safetensors\n\n"
+    "clsnet pretrain folder:photos --objective simsiam --out photos.safetensors"
+)(pretrain)
 app.command(epilog="Example: clsnet report results -o report.html")(report)
 app.command(epilog="Example: clsnet methods")(methods)
 app.command(epilog="Example: clsnet datasets")(datasets)

@@ -1,0 +1,139 @@
+"""``clsnet pretrain``: base initialisation of a network on classes that no task brings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from clsnet.pretraining import Status
+
+
+def pretrain(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SEQUENCE",
+            help="Task sequence whose other classes are learned, such as TinyImageNet-100/10, "
+            "or folder:PATH for all classes of a folder of images.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="File for the weights, which must not be there yet.")],
+    backbone: Annotated[str, typer.Option(help="resnet18 or resnet50.")] = "resnet18",
+    objective: Annotated[
+        str, typer.Option(help="supervised, or simsiam, which needs no labels.")
+    ] = "supervised",
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="Passes over the images; 60, or 200 for simsiam.")
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the training, and of the sequence's classes.")
+    ] = 0,
+    size: Annotated[
+        int | None, typer.Option(min=8, help="Side length of images, if not their own.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder that holds the data set's files.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Train a network from scratch on the classes that a task sequence leaves over.
+
+    Unfinished training is kept beside the weights; the same command goes on where it was stopped.
+    """
+    from rich.console import Console
+
+    from clsnet.errors import ClsnetError
+    from clsnet.evaluation.store import check_writable
+    from clsnet.extractor.backbones.weights import write_weights
+    from clsnet.pretraining import known_backbone, known_objective, load_base
+    from clsnet.pretraining import pretrain as train
+
+    known_backbone(backbone)
+    watched = known_objective(objective).watched
+    if out.exists():
+        raise ClsnetError(f"{out} is there already: move it away, or name another --out.")
+    check_writable(out.parent)
+    checkpoint = out.with_name(f"{out.name}.checkpoint")
+    console = Console()
+    if checkpoint.exists():
+        console.print(f"Going on from {checkpoint}", soft_wrap=True, markup=False)
+    try:
+        with _progress(console) as progress:
+            reading = progress.add_task("loading", total=None, said="")
+            training = progress.add_task("", total=1.0, said="", visible=False)
+
+            def report(stage: str, done: int, total: int) -> None:
+                progress.update(reading, description=stage, completed=done, total=total or None)
+
+            def show(status: Status) -> None:
+                said = _said(status, watched)
+                epoch = f"epoch {status.epoch} of {status.epochs}"
+                progress.update(reading, visible=False)
+                progress.update(
+                    training, description=epoch, completed=status.done, said=said, visible=True
+                )
+                if status.measured:
+                    console.print(f"{epoch}: {said}", soft_wrap=True)
+
+            base = load_base(source, seed, data, report)
+            for line in base.skipped:
+                console.print(f"{line}: left out", soft_wrap=True, markup=False)
+            about, state = train(
+                base,
+                backbone,
+                objective,
+                epochs=epochs,
+                seed=seed,
+                size=size,
+                device=device,
+                checkpoint=checkpoint,
+                report=report,
+                show=show,
+            )
+    except KeyboardInterrupt:
+        if checkpoint.exists():
+            typer.echo(f"{checkpoint} is kept: the same command goes on from it.", err=True)
+        raise
+    write_weights(out, about, state)
+    checkpoint.unlink(missing_ok=True)
+    accuracy = "" if about.accuracy is None else f", held-out accuracy {about.accuracy:.4f}"
+    learned = f"{len(about.classes)} classes of {about.dataset}"
+    console.print(f"{backbone}, {learned}{accuracy}", soft_wrap=True, markup=False)
+    console.print(f"Weights: {out}", soft_wrap=True, markup=False)
+
+
+def _said(status: Status, watched: str) -> str:
+    figures = (
+        f"loss {status.loss:.3f}" if status.loss is not None else "",
+        f"{watched} {status.watched:.3f}" if status.watched is not None else "",
+        f"held-out {status.accuracy:.3f}" if status.accuracy is not None else "",
+        f"{status.speed:,.0f} images/s" if status.speed is not None else "",
+    )
+    return ", ".join(filter(None, figures))
+
+
+def _progress(console: Console) -> Progress:
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[said]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )

@@ -1,0 +1,7 @@
+"""Base initialisation: a residual network learns the classes that no task will bring."""
+
+from clsnet.pretraining.base import Base, load_base
+from clsnet.pretraining.loop import Status
+from clsnet.pretraining.run import known_backbone, known_objective, pretrain
+
+__all__ = ["Base", "Status", "known_backbone", "known_objective", "load_base", "pretrain"]

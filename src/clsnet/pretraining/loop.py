@@ -1,0 +1,185 @@
+"""Epochs of stochastic gradient descent."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Generator
+
+from clsnet.errors import ClsnetError
+from clsnet.pretraining.checkpoint import Checkpoint
+from clsnet.pretraining.feeding import Feed
+from clsnet.pretraining.objective import Objective, reduced_precision
+
+MOMENTUM, DECAY, WARM_UP = 0.9, 5e-4, 0.1
+STEPS_AN_EPOCH = 64
+GROWTH = (0.625, 0.75, 0.875, 1.0)
+SECONDS_BETWEEN_CHECKPOINTS = 20
+SECONDS_WORTH_COMPILING = 1800
+
+
+@dataclass(frozen=True)
+class Status:
+    """How training stands, after a batch.
+
+    Parameters
+    ----------
+    epoch, epochs
+        The one that runs, or has just ended, and how many there are.
+    done
+        Share of all work.
+    measured
+        Whether the accuracy has just been measured.
+    loss, watched, speed
+        Mean loss and watched figure of the last whole epoch, and its images per second.
+    accuracy
+        On held-out images, as last measured.
+    """
+
+    epoch: int
+    epochs: int
+    done: float = 0.0
+    measured: bool = False
+    loss: float | None = None
+    watched: float | None = None
+    speed: float | None = None
+    accuracy: float | None = None
+
+
+def train(
+    objective: Objective,
+    data: Feed,
+    test: Feed,
+    epochs: int,
+    seed: int,
+    checkpoint: Checkpoint | None = None,
+    show: Callable[[Status], None] = lambda status: None,
+) -> float | None:
+    """Train an objective, going on from its checkpoint if there is one; return its accuracy.
+
+    What an epoch draws depends on its number and the seed alone. Nothing waits for the device
+    before its end.
+    """
+    device = data.device
+    size = batch_size(len(data), data.size)
+    steps = len(data) // size
+    optimiser = _optimiser(objective)
+    highest = objective.rate * size / 256
+    first = checkpoint.restore(objective, optimiser) if checkpoint else 0
+    sides = [side(epoch / epochs, data.size) for epoch in range(epochs)]
+    work = [pixels**2 for pixels in sides]
+    status = Status(first, epochs)
+    kept_at = -math.inf
+    compiled = False
+    objective.train()
+    for epoch in range(first, epochs):
+        start = time.monotonic()
+        random = Generator(device).manual_seed(_seed(seed, epoch))
+        order = torch.randperm(len(data), generator=random, device=device)[: steps * size]
+        totals = torch.zeros(2, device=device)
+        for step, (images, labels) in enumerate(data.batches(order, size)):
+            for group in optimiser.param_groups:
+                group["lr"] = highest * rate((epoch + (step + 0.5) / steps) / epochs)
+            drawn = objective.draw(images, labels, sides[epoch], random)
+            optimiser.zero_grad(set_to_none=True)
+            with reduced_precision(device):
+                figures = objective(*drawn)
+            figures[0].backward()
+            optimiser.step()
+            totals += torch.stack(figures).detach()
+            done = (sum(work[:epoch]) + work[epoch] * (step + 1) / steps) / sum(work)
+            status = replace(status, epoch=epoch + 1, done=done, measured=False)
+            show(status)
+        loss, watched = (totals / steps).tolist()
+        if not math.isfinite(loss):
+            raise ClsnetError(f"the loss of epoch {epoch + 1} is {loss}: try another seed.")
+        seconds = time.monotonic() - start
+        status = replace(status, loss=loss, watched=watched, speed=steps * size / seconds)
+        last = epoch + 1 == epochs
+        if len(test) and (last or (epoch + 1) % math.ceil(epochs / 10) == 0):
+            status = replace(status, accuracy=objective.accuracy(data, test), measured=True)
+        show(status)
+        if checkpoint and not last and time.monotonic() - kept_at > SECONDS_BETWEEN_CHECKPOINTS:
+            checkpoint.write(objective, optimiser, epoch + 1)
+            kept_at = time.monotonic()
+        left = seconds * sum(work[epoch + 1 :]) / work[epoch]
+        if device.type == "cuda" and not compiled and left > SECONDS_WORTH_COMPILING:
+            _compile(objective)
+            compiled = True
+    return status.accuracy
+
+
+def batch_size(n: int, size: int) -> int:
+    """Choose a batch size: a power of two that gives 64 steps an epoch, if that is 32 to 512.
+
+    Examples
+    --------
+    >>> batch_size(50_000, size=64), batch_size(1_000_000, size=224), batch_size(500, size=64)
+    (512, 256, 32)
+    >>> batch_size(10, size=64)
+    10
+    """
+    wanted = 1 << (max(1, n // STEPS_AN_EPOCH).bit_length() - 1)
+    return min(max(32, min(wanted, 512 if size <= 64 else 256)), n)
+
+
+def rate(progress: float) -> float:
+    """Return the learning rate as a share of the highest: a linear rise, then half a cosine.
+
+    Examples
+    --------
+    >>> [round(rate(progress), 2) for progress in (0.0, 0.05, 0.1, 0.55, 1.0)]
+    [0.0, 0.5, 1.0, 0.5, 0.0]
+    """
+    if progress < WARM_UP:
+        return progress / WARM_UP
+    return (1 + math.cos(math.pi * (progress - WARM_UP) / (1 - WARM_UP))) / 2
+
+
+def side(progress: float, size: int) -> int:
+    """Return the side length of views, which grows in four stages: most is learned from small ones.
+
+    Examples
+    --------
+    >>> [side(progress, 64) for progress in (0.0, 0.3, 0.6, 0.9)]
+    [40, 48, 56, 64]
+    """
+    grown = GROWTH[int(progress * len(GROWTH))]
+    return min(size, 8 * math.ceil(size * grown / 8))
+
+
+@contextmanager
+def fastest_convolutions() -> Iterator[None]:
+    """Let cuDNN try which of its convolutions is fastest."""
+    before = torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = True
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.benchmark = before
+
+
+def _optimiser(objective: Objective) -> torch.optim.Optimizer:
+    """Momentum for all; decay for neither norms nor biases."""
+    trained = [parameter for parameter in objective.parameters() if parameter.requires_grad]
+    groups = [
+        {"params": [p for p in trained if p.ndim > 1], "weight_decay": DECAY},
+        {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+    return torch.optim.SGD(groups, lr=0.0, momentum=MOMENTUM, nesterov=True)
+
+
+def _compile(objective: Objective) -> None:
+    """Fuse what lies between convolutions; where that is impossible, nothing changes."""
+    torch._dynamo.config.suppress_errors = True
+    objective.compile(dynamic=False)
+
+
+def _seed(seed: int, epoch: int) -> int:
+    return int(np.random.SeedSequence((seed, epoch)).generate_state(1)[0])
