@@ -9,7 +9,11 @@ MEGABYTE = 2**20
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """Size of everything needed to predict and to go on learning, as 32-bit numbers, in MB."""
+    """Size of everything needed to predict and to go on learning, as 32-bit numbers, in MB.
+
+    A frozen network that a model refers to, and does not hold, counts as `backbone_mb`.
+    """
 
     model_mb: float
     exemplar_mb: float = 0.0
+    backbone_mb: float = 0.0

@@ -49,8 +49,8 @@ class Method:
         Its name in the paper's tables, if it is there.
     grid
         Values that ``--tune`` tries, by option.
-    presets
-        Whether ``--preset`` means anything to it.
+    presets, backbones
+        Whether ``--preset``, and ``--backbone`` with ``--cache``, mean anything to it.
     """
 
     name: str
@@ -61,6 +61,7 @@ class Method:
     paper: str | None = None
     grid: dict[str, list[Any]] = field(default_factory=dict)
     presets: bool = False
+    backbones: bool = False
 
 
 PAPER = "Li & Zeng, Complementary Learning Subnetworks for Parameter-Efficient CIL"
@@ -92,6 +93,7 @@ CLSNET = Method(
     reference=f"{PAPER}; full curvature",
     paper="CLSNet",
     presets=True,
+    backbones=True,
 )
 CLSNET_PAPER = Method(
     name="clsnet-paper",
@@ -100,6 +102,7 @@ CLSNET_PAPER = Method(
     keeps="declarative parameters and a diagonal per class",
     reference=f"{PAPER}; the text",
     paper="CLSNet",
+    backbones=True,
     grid={"gamma": [1e4, 1e6, 1e7, 3e7, 1e8], "ridge": [2.0**-30, 0.03, 0.3, 1.0]},
 )
 CLSNET_DEMO = Method(

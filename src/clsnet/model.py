@@ -20,15 +20,16 @@ from clsnet.batches import Samples, peek, rebatch
 from clsnet.classifier.analytic import AnalyticClassifier, Rule, Task
 from clsnet.classifier.forgetting import Memory
 from clsnet.classifier.statistics import Batch
+from clsnet.data.images import Images
 from clsnet.devices import torch_device
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Augmentation, Backbone, Extractor
-from clsnet.extractor.backbones import resolve_backbone
+from clsnet.extractor.backbones import Network, is_photograph, resolve_backbone
 from clsnet.extractor.extractor import FIT_SAMPLES
 from clsnet.labels import as_labels, same_kind
 from clsnet.memory import MEGABYTE, MemoryUse
 from clsnet.parameters import PARAMETERS
-from clsnet.presets import PRESETS, demo_options, paper_options
+from clsnet.presets import PRESETS, demo_options, network_augmentation, paper_options
 
 ROWS = 4096
 LEAST_NOISE = 0.02
@@ -45,11 +46,18 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
     Parameters
     ----------
     backbone
-        The frozen part of the extractor: a name, a `Backbone`, or ``"auto"`` (vectors as they
-        are, images by whitened patches).
+        The frozen part of the extractor: ``"identity"``, ``"patches"``, ``"efficientnet-lite0"``,
+        ``"resnet18:FILE"`` or ``"FILE.safetensors"`` (of ``clsnet pretrain``), ``"hf:NAME"``,
+        ``"timm:NAME"``, a `Backbone`, or ``"auto"`` (vectors as they are, photographs by
+        EfficientNet-Lite0, smaller images by whitened patches).
+    taps, mirror
+        Of a network named by `backbone`: whether features are taken at ``"several"`` depths,
+        ``"many"`` (at two scales too; in the preset ``"best"``), or from the ``"last"`` layer, as
+        in the paper; and whether they are averaged over an image and its mirror image.
     connection
         What the classifier sees: ``"Z"`` the backbone's output, ``"G"`` random nodes of it,
-        ``"G*"`` tuned nodes, ``"A"`` both Z and G*.
+        ``"G*"`` tuned nodes, ``"A"`` both Z and G*, ``"Z+G"`` both Z and G, or ``"auto"``: what
+        the preset says, ``"Z+G"`` for networks, else ``"A"``.
     groups, group_size
         Number of groups of random nodes, and of nodes in each.
     activation
@@ -78,6 +86,8 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         Zero outputs beside a task's own in that plasticity, for all classes it does not have.
     short_term, queue
         Tasks that fade when the next one is learned; length of a first-in-first-out queue.
+    cache
+        Folder for the outputs of a frozen network, so that other models need not compute them.
     preset
         ``"fast"``, ``"best"`` or ``"small"`` features for images.
     device
@@ -120,7 +130,9 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         self,
         *,
         backbone: str | Backbone = "auto",
-        connection: str = "A",
+        taps: str = "several",
+        mirror: bool = True,
+        connection: str = "auto",
         groups: int = 30,
         group_size: int = 30,
         activation: str = "relu",
@@ -136,11 +148,14 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         phantoms: int = 8,
         short_term: Sequence[int] = (),
         queue: int | None = None,
+        cache: str | os.PathLike[str] | None = None,
         preset: str | None = None,
         device: str = "auto",
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.backbone = backbone
+        self.taps = taps
+        self.mirror = mirror
         self.connection = connection
         self.groups = groups
         self.group_size = group_size
@@ -157,6 +172,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         self.phantoms = phantoms
         self.short_term = short_term
         self.queue = queue
+        self.cache = cache
         self.preset = preset
         self.device = device
         self.random_state = random_state
@@ -289,7 +305,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         check_is_fitted(self)
         tensors = snapshot.tensors_of(self.extractor_, self.classifier_)
         count = sum(storage.numbers(name, tensor) for name, tensor in tensors.items())
-        return MemoryUse(model_mb=4 * count / MEGABYTE)
+        return MemoryUse(4 * count / MEGABYTE, backbone_mb=self.extractor_.referred_mb)
 
     def twin(self) -> CLSNet:
         """Return a model that has learned nothing but shares this one's fixed extractor."""
@@ -339,7 +355,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         rule = self._rule()
         if not hasattr(self, "extractor_"):
             sample, batches = peek(batches, FIT_SAMPLES, lambda pair: self._validated(*pair)[0])
-            self.extractor_ = self._new_extractor(sample.shape[1:])
+            self.extractor_ = self.new_extractor(sample.shape[1:])
             self.extractor_.fit(sample, torch_device(self.device))
             self.classifier_ = self._new_classifier()
         was = self.classifier_.rule
@@ -369,12 +385,18 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
             same_kind(self.classes_, y)
         return X, y
 
-    def _validated_samples(self, data: Any, reset: bool) -> np.ndarray:
-        X: np.ndarray = validate_data(
-            self, data, reset=reset, dtype="numeric", allow_nd=True, ensure_all_finite=False
-        )
-        if not np.isfinite(X).all():
-            raise ClsnetError("the samples hold NaN or infinite values; remove or replace them.")
+    def _validated_samples(self, data: Any, reset: bool) -> Any:
+        if isinstance(data, Images):
+            X: Any = data
+            self.n_features_in_ = X.shape[1]
+        else:
+            X = validate_data(
+                self, data, reset=reset, dtype="numeric", allow_nd=True, ensure_all_finite=False
+            )
+            if not np.isfinite(X).all():
+                raise ClsnetError(
+                    "the samples hold NaN or infinite values; remove or replace them."
+                )
         if reset:
             self.sample_shape_ = X.shape[1:]
         elif X.shape[1:] != self.sample_shape_:
@@ -397,17 +419,27 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
             memory=memory,
         )
 
-    def _new_extractor(self, sample_shape: tuple[int, ...]) -> Extractor:
-        options = {**self.get_params(deep=False)}
-        if self.preset is not None and len(sample_shape) > 1:
-            options.update(PRESETS[self.preset])
+    def new_extractor(self, sample_shape: tuple[int, ...]) -> Extractor:
+        """Return an extractor for samples of a shape, not fitted yet."""
+        preset = PRESETS[self.preset] if self.preset and len(sample_shape) > 1 else {}
+        chosen = self.backbone
+        if chosen == "auto" and not is_photograph(sample_shape):
+            chosen = preset.get("backbone", "auto")
+        taps = "many" if self.preset == "best" and self.taps == "several" else self.taps
+        backbone = resolve_backbone(chosen, sample_shape, taps, self.mirror)
+        connection = self.connection
+        if connection == "auto":
+            connection = preset.get("connection", "A")
         augmentation = self.augmentation or Augmentation(
-            options["connection"], self.groups, self.group_size, self.activation, self.alpha
+            connection, self.groups, self.group_size, self.activation, self.alpha
         )
+        if self.connection == "auto" and not self.augmentation and isinstance(backbone, Network):
+            augmentation = network_augmentation(self.preset or "fast")
         return Extractor(
-            copy.deepcopy(resolve_backbone(options["backbone"], sample_shape)),
+            copy.deepcopy(backbone),
             copy.deepcopy(augmentation),
             seed=int(check_random_state(self.random_state).randint(2**31)),
+            cache=None if self.cache is None else Path(self.cache),
         )
 
     def _new_classifier(self) -> AnalyticClassifier:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,11 +12,14 @@ from clsnet.classifier.curvature import TRACES
 from clsnet.classifier.plasticity import FISHERS
 from clsnet.extractor import Augmentation, Backbone
 from clsnet.extractor.augmentation import ACTIVATIONS, CONNECTIONS
+from clsnet.extractor.backbones.network import TAPS
 from clsnet.presets import PRESETS
 
 PARAMETERS: dict[str, list[Any]] = {
     "backbone": [str, Backbone],
-    "connection": [StrOptions(set(CONNECTIONS))],
+    "taps": [StrOptions(set(TAPS))],
+    "mirror": ["boolean"],
+    "connection": [StrOptions({"auto", *CONNECTIONS})],
     "groups": [Interval(Integral, 1, None, closed="left")],
     "group_size": [Interval(Integral, 1, None, closed="left")],
     "activation": [StrOptions(set(ACTIVATIONS))],
@@ -31,6 +35,7 @@ PARAMETERS: dict[str, list[Any]] = {
     "phantoms": [Interval(Integral, 1, None, closed="left")],
     "short_term": ["array-like"],
     "queue": [None, Interval(Integral, 1, None, closed="left")],
+    "cache": [None, str, os.PathLike],
     "preset": [None, StrOptions(set(PRESETS))],
     "device": [str],
     "random_state": ["random_state"],

@@ -6,6 +6,8 @@ from typing import Any
 
 from clsnet.extractor import Augmentation, Identity, Patches
 
+# Beside the features of a frozen network: random nodes, or none.
+NODES = {"fast": 3_000, "small": 0, "best": 12_000}
 PRESETS: dict[str, dict[str, Any]] = {
     "fast": {"backbone": Patches(filters=32, sizes=(5,)), "connection": "Z"},
     "small": {
@@ -21,10 +23,19 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
+def network_augmentation(preset: str) -> Augmentation:
+    """Return what a preset puts behind a frozen network; no part of it depends on a task."""
+    if NODES[preset] == 0:
+        return Augmentation("Z")
+    return Augmentation("Z+G", groups=1, group_size=NODES[preset], weights="scaled")
+
+
 def paper_options() -> dict[str, Any]:
     """Return what the paper's text says (n = k = 30, alpha = 0.01, rho = 2^-30, gamma = 10^4)."""
     return {
         "backbone": Identity(scale="none"),
+        "taps": "last",
+        "mirror": False,
         "connection": "A",
         "groups": 30,
         "group_size": 30,

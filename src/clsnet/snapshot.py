@@ -11,7 +11,7 @@ from clsnet.classifier.analytic import AnalyticClassifier, Rule, Task
 from clsnet.classifier.curvature import TRACES
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Augmentation, Backbone, Extractor
-from clsnet.extractor.backbones import BACKBONES
+from clsnet.extractor.backbones import BACKBONES, Network
 
 if TYPE_CHECKING:
     from clsnet.model import CLSNet
@@ -29,6 +29,7 @@ def header_of(model: CLSNet) -> dict[str, Any]:
     """Return everything about a model that is not a tensor."""
     extractor, classifier = model.extractor_, model.classifier_
     params = {name: _plain(value) for name, value in model.get_params(deep=False).items()}
+    params["cache"] = None  # a folder of this machine
     header = {
         "params": params,
         "sample_shape": list(model.sample_shape_),
@@ -43,6 +44,8 @@ def header_of(model: CLSNet) -> dict[str, Any]:
             for key, trace in classifier.traces.items()
         ],
     }
+    if isinstance(extractor.backbone, Network):
+        header["fingerprint"] = extractor.backbone.fingerprint
     if hasattr(model, "feature_names_in_"):
         header["feature_names"] = model.feature_names_in_.tolist()
     return header
@@ -56,6 +59,9 @@ def params_from(header: dict[str, Any]) -> dict[str, Any]:
 def extractor_from(header: dict[str, Any], tensors: dict[str, Tensor]) -> Extractor:
     """Return the fitted extractor."""
     extractor = Extractor(_rich(header["backbone"]), _rich(header["augmentation"]), header["seed"])
+    backbone = extractor.backbone
+    if isinstance(backbone, Network) and backbone.fingerprint != header["fingerprint"]:
+        raise ClsnetError(f"{backbone} is not the network that this model learned with.")
     modules = dict(extractor.named_modules())
     for name, value in tensors.items():
         if name.startswith("extractor."):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -31,14 +31,19 @@ class ClosedForm:
         Of the extractor for images; None is ``"fast"``.
     device
         ``"auto"``, ``"cpu"``, ``"cuda"``.
+    features
+        Further options of `CLSNet` that say what it sees, such as `backbone` and `cache`.
     """
 
     extractor_: Extractor
 
-    def __init__(self, seed: int = 0, preset: str | None = None, device: str = "auto") -> None:
+    def __init__(
+        self, seed: int = 0, preset: str | None = None, device: str = "auto", **features: Any
+    ) -> None:
         self.seed = seed
         self.preset = preset
         self.device = torch_device(device)
+        self.model = CLSNet(preset=preset or "fast", random_state=seed, **features)
 
     # ------------------------------------------------------------------- a method overrides
 
@@ -69,8 +74,7 @@ class ClosedForm:
     def partial_fit(self, X: np.ndarray, y: np.ndarray) -> Self:
         """Learn one task."""
         if not hasattr(self, "extractor_"):
-            model = CLSNet(preset=self.preset or "fast", random_state=self.seed)
-            self.extractor_ = model._new_extractor(X.shape[1:]).fit(X, self.device)
+            self.extractor_ = self.model.new_extractor(X.shape[1:]).fit(X, self.device)
             self.start(self.extractor_.dimension)
         parts = [self.extractor_.transform(X[i : i + ROWS]) for i in range(0, len(X), ROWS)]
         self.learn(torch.cat(parts), np.asarray(y))
@@ -93,4 +97,4 @@ class ClosedForm:
         """Return the size of extractor and sums; a Gram matrix counts as its triangle."""
         tensors = {**self.extractor_.state_dict(), **self.kept()}
         count = sum(storage.numbers(name, tensor) for name, tensor in tensors.items())
-        return MemoryUse(model_mb=4 * count / MEGABYTE)
+        return MemoryUse(4 * count / MEGABYTE, backbone_mb=self.extractor_.referred_mb)

@@ -69,6 +69,7 @@ METHOD = Method(
     build=lambda seed, preset=None, **options: NCM(seed=seed, preset=preset, **options),
     family="analytic",
     presets=True,
+    backbones=True,
     keeps="one sum per class",
     reference="Mensink et al., Distance-Based Image Classification, TPAMI 2013",
 )

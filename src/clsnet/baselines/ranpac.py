@@ -119,6 +119,7 @@ METHOD = Method(
     build=lambda seed, preset=None, **options: RanPAC(seed=seed, preset=preset, **options),
     family="analytic",
     presets=True,
+    backbones=True,
     keeps="a random projection, one Gram matrix and one sum per class",
     reference="McDonnell et al., RanPAC: Random Projections and Pre-trained Models for Continual "
     "Learning, NeurIPS 2023",

@@ -94,6 +94,7 @@ METHOD = Method(
     build=lambda seed, preset=None, **options: SLDA(seed=seed, preset=preset, **options),
     family="analytic",
     presets=True,
+    backbones=True,
     keeps="one Gram matrix and one sum per class",
     reference="Hayes & Kanan, Lifelong Machine Learning with Deep Streaming Linear Discriminant "
     "Analysis, CLVision 2020",

@@ -64,6 +64,20 @@ def bench(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Option of the methods; may be repeated."),
     ] = None,
+    backbone: Annotated[
+        str | None,
+        typer.Option(
+            help="Frozen network: efficientnet-lite0, FILE.safetensors of clsnet pretrain, "
+            "hf:NAME or timm:NAME."
+        ),
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder to keep the network's outputs in, for other runs.")
+    ] = None,
+    allow_seen: Annotated[
+        bool,
+        typer.Option("--allow-seen", help="Test on classes that the network was pretrained on."),
+    ] = False,
     data: Annotated[
         Path | None, typer.Option(help="Folder that holds the data set's files.")
     ] = None,
@@ -79,7 +93,8 @@ def bench(
     from rich.markup import escape
 
     from clsnet.data import load_sequence
-    from clsnet.evaluation.harness import Job, check_protocol
+    from clsnet.evaluation.harness import Job, check_backbone, check_protocol
+    from clsnet.evaluation.seen import check_unseen
     from clsnet.evaluation.store import check_writable
     from clsnet.methods import check_options, get_method
     from clsnet.reporting.tables import summarise
@@ -90,6 +105,8 @@ def bench(
     for one in chosen:
         check_protocol(one, protocol)
         check_options(one, options)
+        if backbone:
+            check_backbone(one)
     check_writable(out)
     with _progress(console) as progress:
         bar = progress.add_task("", total=None, said="")
@@ -99,6 +116,14 @@ def bench(
 
         tasks = load_sequence(sequence, data, report)
         progress.remove_task(bar)
+    for line in tasks.dataset.skipped:
+        console.print(f"[yellow]{escape(line)}[/yellow]", soft_wrap=True)
+    if tasks.dataset.skipped:
+        console.print(f"{len(tasks.dataset.skipped)} unreadable images are left out.")
+    if backbone:
+        options["backbone"] = backbone
+        if not allow_seen:
+            check_unseen(backbone, tasks, seed)
     todo = [
         Job(
             method=one.name,
@@ -109,6 +134,7 @@ def bench(
             tune=tune,
             out=out,
             options=tuple(options.items()),
+            cache=cache,
         )
         for one in chosen
         for index in range(orders)

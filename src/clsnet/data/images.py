@@ -136,6 +136,11 @@ class Images:
             pass
         return pixels if dtype is None else pixels.astype(dtype, copy=False)
 
+    @property
+    def place(self) -> tuple[int, bytes]:
+        """Which images these are, among all that are in memory now."""
+        return id(self._sources), self._rows.tobytes()
+
     def digests(self) -> list[bytes]:
         """Return 16 bytes for each image that tell what it decodes to: file contents and size."""
         rule = RULE + str(self.size).encode() + b"\0"

@@ -11,6 +11,7 @@ from clsnet import __version__
 from clsnet.data import TaskSequence
 from clsnet.errors import ClsnetError
 from clsnet.evaluation.protocol import DEMO, evaluate
+from clsnet.evaluation.seen import seen_classes
 from clsnet.evaluation.store import read_run, record, run_path, write_run
 from clsnet.evaluation.tuning import tune
 from clsnet.methods import Method, get_method
@@ -30,6 +31,7 @@ class Job:
     tune: bool
     out: Path
     options: tuple[tuple[str, Any], ...] = ()
+    cache: Path | None = None
 
     def path(self, sequence: TaskSequence) -> Path:
         """Return the file of this run."""
@@ -64,6 +66,7 @@ class Job:
         order = sequence.order(self.seed, self.index, shuffle)
         tasks = sequence.tasks(order)
         options = dict(self.options)
+        kept = {"cache": self.cache} if self.cache else {}
         if self.tune and method.grid:
 
             def tried(options: dict[str, Any], accuracy: float) -> None:
@@ -71,9 +74,9 @@ class Job:
                 progress(0, f"tuning {said}", accuracy)
 
             progress(0, "tuning", None)
-            options |= tune(method, tasks, self.seed, self.preset, options, tried)
+            options |= tune(method, tasks, self.seed, self.preset, options | kept, tried)
         outcome = evaluate(
-            lambda: method.build(self.seed, self.preset, **options),
+            lambda: method.build(self.seed, self.preset, **options, **kept),
             tasks,
             self.protocol,
             progress,
@@ -87,8 +90,16 @@ class Job:
             seed=self.seed,
             protocol=self.protocol,
         )
+        if "backbone" in options:
+            run["seen_classes"] = len(seen_classes(options["backbone"], sequence, self.seed))
         write_run(self.path(sequence), run)
         return run
+
+
+def check_backbone(method: Method) -> None:
+    """Refuse a backbone for a method that has none."""
+    if not method.backbones:
+        raise ClsnetError(f"the method {method.name!r} sees samples as they are; no --backbone.")
 
 
 def check_protocol(method: Method, protocol: str) -> None:

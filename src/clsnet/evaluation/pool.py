@@ -53,7 +53,7 @@ def run_all(
             while waiting and len(running) < workers:
                 job = waiting.pop(0)
                 ours, theirs = context.Pipe(duplex=False)
-                arguments = (job, sequence.name, data, threads, theirs)
+                arguments = (job, sequence.spec or sequence.name, data, threads, theirs)
                 process = context.Process(target=_work, args=arguments, daemon=True)
                 process.start()
                 theirs.close()

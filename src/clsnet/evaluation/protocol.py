@@ -18,7 +18,7 @@ import numpy as np
 from clsnet.data import Task
 from clsnet.evaluation.metrics import average_accuracy, backward_transfer, forward_transfer
 from clsnet.evaluation.usage import peak_mb
-from clsnet.extractor.extractor import Features
+from clsnet.extractor.extractor import Features, Samples
 from clsnet.methods import Learner
 
 AGNOSTIC = "agnostic"
@@ -107,7 +107,8 @@ def evaluate(
         R,
         independent,
         {"learn": sum(learn_seconds), "predict": predict_seconds, "tasks": learn_seconds},
-        {"model_mb": memory.model_mb, "exemplar_mb": memory.exemplar_mb, "peak_mb": peaks},
+        {"model_mb": memory.model_mb, "exemplar_mb": memory.exemplar_mb, "peak_mb": peaks}
+        | {"backbone_mb": getattr(memory, "backbone_mb", 0.0)},
     )
 
 
@@ -154,7 +155,7 @@ class _Demo(_Agnostic):
     def independent(self, build: Callable[[], Learner], task: Task) -> float:
         return _alone(_Demo(build()), task)
 
-    def _refit(self, X: np.ndarray) -> None:
+    def _refit(self, X: Samples) -> None:
         extractor = self.learner.extractor_
         self.learner.extractor_ = extractor.refitted(X, extractor.device)
 

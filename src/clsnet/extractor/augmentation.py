@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from clsnet.extractor.admm import lasso_admm
 
-CONNECTIONS = ("Z", "G", "G*", "A")
+CONNECTIONS = ("Z", "G", "G*", "A", "Z+G")
 ACTIVATIONS = {"none": nn.Identity(), "relu": nn.ReLU(), "tanh": nn.Tanh()}
 
 
@@ -25,7 +25,8 @@ class Augmentation(nn.Module):
     Parameters
     ----------
     connection
-        What comes out: ``"Z"``, the random nodes ``"G"``, the tuned nodes ``"G*"``, or ``"A"``.
+        What comes out: ``"Z"``, the random nodes ``"G"``, the tuned nodes ``"G*"``, ``"A"``, or
+        ``"Z+G"``: Z and the random nodes, which depend on no task.
     groups, group_size
         n groups of k nodes.
     activation
@@ -33,7 +34,8 @@ class Augmentation(nn.Module):
     alpha
         Weight of the l1 norm.
     weights
-        ``"uniform"`` in [-1, 1], or ``"normal"``: two times normal less one.
+        ``"uniform"`` in [-1, 1], ``"normal"``: two times normal less one, or ``"scaled"``: normal,
+        so that standardised inputs give nodes of deviation 0.5, with biases in [-0.5, 0.5].
     constant
         Value of the constant column.
     unit
@@ -79,6 +81,11 @@ class Augmentation(nn.Module):
             self.register_buffer(name, torch.empty(0))
 
     @property
+    def tuned(self) -> bool:
+        """Whether `fit` looks at more of Z than its width."""
+        return self.connection in ("G*", "A") or self.unit or self.tanh_nodes > 0
+
+    @property
     def config(self) -> dict[str, Any]:
         """Constructor arguments."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
@@ -88,7 +95,7 @@ class Augmentation(nn.Module):
         Z = self._with_constant(Z)
         weight = self._draw(random, Z.shape[1], self.groups * self.group_size)
         self.weight = torch.as_tensor(weight, dtype=Z.dtype, device=Z.device)
-        if self.connection != "G":
+        if self.connection not in ("G", "Z+G"):
             self.weight = self._tuned(Z)
         self.shift, self.factor = self._unit_scale(Z @ self.weight)
         nodes = self._groups(Z)
@@ -113,7 +120,7 @@ class Augmentation(nn.Module):
             nodes = torch.cat([nodes, enhanced], dim=1)
         if self.relu_nodes:
             nodes = torch.relu(nodes @ self.relu_weight + self.relu_bias)
-        return torch.cat([Z, nodes], dim=1) if self.connection == "A" else nodes
+        return torch.cat([Z, nodes], dim=1) if self.connection in ("A", "Z+G") else nodes
 
     def _with_constant(self, Z: Tensor) -> Tensor:
         return nn.functional.pad(Z, (0, 1), value=self.constant)
@@ -121,6 +128,10 @@ class Augmentation(nn.Module):
     def _draw(self, random: np.random.RandomState, rows: int, columns: int) -> np.ndarray:
         if self.weights == "uniform":
             return random.uniform(-1, 1, (rows, columns))
+        if self.weights == "scaled":
+            drawn = 0.5 * random.standard_normal((rows, columns)) / np.sqrt(rows - 1)
+            drawn[-1] = random.uniform(-0.5, 0.5, columns)
+            return np.asarray(drawn)
         return 2 * random.standard_normal((rows, columns)) - 1
 
     def _tuned(self, Z: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ import math
 import torch
 from torch import Generator, Tensor, nn
 
+TURNS = 4
 LUMA = (0.299, 0.587, 0.114)
 
 
@@ -44,6 +45,21 @@ def resized_crops(images: Tensor, random: Generator, side: int, smallest: float)
     maps = torch.stack([width, zero, x, zero, height, y], dim=1).reshape(n, 2, 3)
     grid = nn.functional.affine_grid(maps, [n, 3, side, side], align_corners=False)
     return nn.functional.grid_sample(images, grid, padding_mode="border", align_corners=False)
+
+
+def turned(images: Tensor, random: Generator) -> tuple[Tensor, Tensor]:
+    """Turn each square image by a random number of quarters; return these numbers too.
+
+    Examples
+    --------
+    >>> random = torch.Generator().manual_seed(0)
+    >>> images, turns = turned(torch.tensor([0.0, 1, 2, 3]).reshape(1, 1, 2, 2), random)
+    >>> turns.tolist(), images.flatten().tolist()
+    ([0], [0.0, 1.0, 2.0, 3.0])
+    """
+    turns = torch.randint(TURNS, (len(images),), generator=random, device=images.device)
+    ways = torch.stack([images.rot90(quarters, (2, 3)) for quarters in range(TURNS)])
+    return ways[turns, torch.arange(len(images), device=images.device)], turns
 
 
 def flipped(images: Tensor, random: Generator) -> Tensor:

@@ -15,6 +15,7 @@ from clsnet.devices import torch_device
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones.residual import Residual
 from clsnet.extractor.backbones.weights import About
+from clsnet.pretraining.augment import TURNS
 from clsnet.pretraining.base import Base
 from clsnet.pretraining.checkpoint import Checkpoint
 from clsnet.pretraining.feeding import Feed, room
@@ -73,7 +74,7 @@ def pretrain(
     >>> X, y = np.zeros((8, 8, 8), np.uint8), np.arange(8) % 2
     >>> about, state = pretrain(Base("Black", X, y, X, y, ("a", "b")), epochs=1, device="cpu")
     >>> about.network, about.size, about.accuracy, state["fc.weight"].shape
-    ('resnet18', 8, 0.5, torch.Size([2, 512]))
+    ('resnet18', 8, 0.5, torch.Size([8, 512]))
     """
     depth, made = known_backbone(backbone), known_objective(objective)
     if len(data.class_names) < 2 or len(data.X) < 2:
@@ -91,7 +92,7 @@ def pretrain(
         )
         with torch.random.fork_rng(devices=[]), fastest_convolutions():
             torch.manual_seed(seed)
-            network = Residual(depth, small, n_classes=len(data.class_names))
+            network = Residual(depth, small, n_classes=TURNS * len(data.class_names))
             trained = made(network, mean, deviation)
             trained.to(where).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
             kept = None

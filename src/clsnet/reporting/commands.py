@@ -25,7 +25,9 @@ def _command(summary: Summary, seed: int, out: Path | None, runs: list[dict[str,
     words += ["--preset", summary.preset] if summary.preset else []
     words += ["--orders", str(count), "--seed", str(seed)]
     for option in summary.options:
-        words += ["--option", option]
+        name, _, value = option.partition("=")
+        words += ["--backbone", value] if name == "backbone" else ["--option", option]
+    words += ["--allow-seen"] if summary.seen else []
     words += ["--tune"] if summary.tuned else []
     words += [] if summary.protocol == AGNOSTIC else ["--protocol", summary.protocol]
     words += ["--out", str(out)] if out else []

@@ -26,8 +26,14 @@ class Summary:
     def title(self) -> str:
         """Method, with what sets it apart."""
         extras = [self.preset, "tuned" if self.tuned else None, *self.options]
+        extras.append("SEEN CLASSES" if self.seen else None)
         extras.append("LEAKING protocol" if self.protocol == DEMO else None)
         return ", ".join([self.method, *filter(None, extras)])
+
+    @property
+    def seen(self) -> bool:
+        """Whether the backbone was pretrained on some of the classes."""
+        return any(run.get("seen_classes") for run in self.runs)
 
     def mean(self, name: str, *path: str) -> float | None:
         """Return the mean over orders of a field, such as ``("seconds", "learn")``."""

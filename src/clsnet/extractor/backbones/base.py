@@ -24,6 +24,8 @@ class Backbone(nn.Module, abc.ABC):
     dtype: ClassVar[torch.dtype] = torch.float32
     batch_size: ClassVar[int] = 1024
     gpu_batch_size: ClassVar[int] = 4096
+    sees_task: ClassVar[bool] = True
+    """Whether `fit` looks at more of the samples than their shape."""
 
     @property
     def config(self) -> dict[str, Any]:

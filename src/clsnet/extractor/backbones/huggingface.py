@@ -1,0 +1,86 @@
+"""Vision models of the Hugging Face hub."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from torch import Tensor
+
+from clsnet.errors import ClsnetError
+from clsnet.extractor.backbones.network import Network, Tapped, needed
+
+LAYERS = 4
+
+
+class TappedTransformers(Tapped):
+    """The last four hidden states; of tokens, the class token if there is one, and the patches."""
+
+    network: Any
+
+    def maps(self, x: Tensor) -> list[Tensor]:
+        """Return maps of patches, and class tokens as they are."""
+        answer = self.network(pixel_values=x, output_hidden_states=True, return_dict=True)
+        states = [*answer.hidden_states[-LAYERS:-1], answer.last_hidden_state]
+        return [part for state in states for part in _parts(state)]
+
+    def embed(self, x: Tensor) -> Tensor:
+        """Return the class token of the last layer, or its average where there is none."""
+        state = self.network(pixel_values=x, return_dict=True).last_hidden_state
+        first = _parts(state)[0]
+        return first.flatten(2).mean(dim=2) if first.ndim > 2 else first
+
+
+class HuggingFace(Network):
+    """A vision model that ``transformers`` can load.
+
+    Parameters
+    ----------
+    model
+        Its name on the hub, or a folder.
+    taps
+        ``"several"`` depths, ``"many"``: at two scales, or the ``"last"`` layer, as in the paper.
+    mirror
+        Average the features of the image and of its mirror image.
+    """
+
+    name = "hf"
+
+    def __init__(self, model: str, taps: str = "several", mirror: bool = True) -> None:
+        transformers = needed("transformers", f"hf:{model}", "hub")
+        try:
+            processor = transformers.AutoImageProcessor.from_pretrained(model)
+            network = transformers.AutoModel.from_pretrained(model)
+        except (OSError, ValueError) as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise ClsnetError(f"cannot load hf:{model}: {reason}") from None
+        network = getattr(network, "vision_model", network).float()
+        normal = getattr(processor, "do_normalize", True)
+        mean = processor.image_mean if normal else (0.0,) * 3
+        deviation = processor.image_std if normal else (1.0,) * 3
+        tapped = TappedTransformers(network, taps)
+        super().__init__(tapped, _size(processor), mean, deviation, mirror)
+        self.model = model
+        self.trained_on = f"hf:{model}"
+        names = tuple(map(str, (getattr(network.config, "id2label", None) or {}).values()))
+        if any(name != f"LABEL_{i}" for i, name in enumerate(names)):
+            self.seen_classes = names
+
+
+def _parts(state: Tensor) -> list[Tensor]:
+    """Split tokens (n, tokens, channels) into a class token and a square map of the patches."""
+    if state.ndim == 4:
+        return [state]
+    side = math.isqrt(state.shape[1])
+    n_other = state.shape[1] - side**2
+    patches = state[:, n_other:].mT.reshape(len(state), -1, side, side)
+    return [state[:, 0], patches] if n_other else [patches]
+
+
+def _size(processor: Any) -> int:
+    """Return the side length of what the processor makes of an image."""
+    crop = getattr(processor, "do_center_crop", False)
+    size = processor.crop_size if crop else processor.size
+    if isinstance(size, int):
+        return size
+    return int(size.get("height") or size["shortest_edge"])

@@ -1,0 +1,292 @@
+import copy
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from clsnet.errors import ClsnetError
+from clsnet.extractor.backbones import BACKBONES, Patches, is_photograph, resolve_backbone
+from clsnet.extractor.backbones.network import N_LEAVES, Network, Tapped, _coloured_leaves
+
+SIZE = 12
+MEAN, DEVIATION = (0.4, 0.5, 0.6), (0.2, 0.25, 0.3)
+IMAGES = np.random.default_rng(0).integers(0, 256, (7, 3, SIZE, SIZE), dtype=np.uint8)
+
+
+class TappedTiny(Tapped):
+    in_cells = (0,)
+
+    def maps(self, x):
+        first, second = self.network
+        y = first(x)
+        return [y, second(y.relu()), y.mean(dim=(2, 3))]
+
+    def embed(self, x):
+        return self.maps(x)[1].amax(dim=(2, 3))
+
+
+class Tiny(Network):
+    name = "tiny"
+
+    def __init__(self, seed=0, taps="several", mirror=True):
+        torch.manual_seed(seed)
+        network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Sequential(nn.Conv2d(4, 5, 3, 2)))
+        super().__init__(TappedTiny(network, taps), SIZE, MEAN, DEVIATION, mirror)
+        self.seed = seed
+
+
+def fitted(X=IMAGES, **options):
+    backbone = Tiny(**options)
+    backbone.fit(X, np.random.RandomState(0))
+    return backbone
+
+
+def features(backbone, X):
+    return backbone(backbone.as_input(X)).numpy()
+
+
+def literal_features(backbone, images, mirror):
+    """Pooled, rooted outputs of each image, in the order of the features."""
+    rows = []
+    for image in images:
+        x = (image / 255 - np.reshape(MEAN, (3, 1, 1))) / np.reshape(DEVIATION, (3, 1, 1))
+        turns = []
+        for turned in (x, x[:, :, ::-1]) if mirror else (x,):
+            maps = backbone.maps(torch.tensor(turned.copy(), dtype=torch.float32)[None])
+            first, second, third = (m[0].numpy().astype(float) for m in maps)
+            half = first.shape[-1] // 2
+            parts = [
+                first.mean(axis=(1, 2)),
+                np.stack(
+                    [
+                        first[:, i : i + half, j : j + half].mean(axis=(1, 2))
+                        for i in (0, half)
+                        for j in (0, half)
+                    ],
+                    axis=1,
+                ).ravel(),
+                second.mean(axis=(1, 2)),
+                third,
+            ]
+            v = np.concatenate(parts)
+            turns.append(np.sign(v) * np.sqrt(abs(v)))
+        rows.append(np.mean(turns, axis=0))
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("mirror", [True, False])
+def test_features_are_the_signed_roots_of_pooled_outputs_standardised(mirror):
+    backbone = fitted(mirror=mirror)
+    raw = literal_features(backbone, IMAGES, mirror)
+    assert raw.shape == (7, 4 + 16 + 5 + 4)
+    expected = (raw - backbone.centre.numpy()) * backbone.factor.numpy()
+    np.testing.assert_allclose(features(backbone, IMAGES), expected, atol=1e-4)
+    assert (raw < 0).any() and (raw > 0).any()
+
+
+def test_last_taps_are_the_pooled_last_layer_alone():
+    backbone = Tiny(taps="last", mirror=False)
+    v = backbone.embed(backbone.normalised(torch.from_numpy(IMAGES)))
+    torch.testing.assert_close(backbone(backbone.as_input(IMAGES)), v.sign() * v.abs().sqrt())
+
+
+def test_synthetic_images_are_centred_and_scaled_with_a_floor():
+    backbone = fitted()
+    x = backbone.normalised(torch.from_numpy(_coloured_leaves()))
+    v = torch.stack([backbone.tapped(x), backbone.tapped(x.flip(-1))])
+    raw = (v.sign() * v.abs().sqrt()).mean(dim=0).numpy()
+    deviation = raw.std(axis=0)
+    np.testing.assert_allclose(backbone.centre, raw.mean(axis=0), atol=1e-4)
+    expected = 1 / np.maximum(deviation, 0.1 * deviation.mean())
+    np.testing.assert_allclose(backbone.factor, expected, rtol=1e-3)
+
+
+def test_feature_that_never_varies_stays_finite():
+    backbone = Tiny()
+    for tensor in backbone.weights_state().values():
+        tensor.zero_()
+    backbone.fit(IMAGES, np.random.RandomState(0))
+    assert np.isfinite(features(backbone, IMAGES)).all()
+
+
+def test_synthetic_images_are_coloured_and_always_the_same():
+    one, again = _coloured_leaves(), _coloured_leaves()
+    assert one.shape == (N_LEAVES, 3, 28, 28) and one.dtype == np.uint8
+    np.testing.assert_array_equal(one, again)
+    assert abs(one[:, 0].astype(int) - one[:, 1]).mean() > 30
+
+
+def test_map_depends_on_neither_the_task_nor_the_seed():
+    """So the fingerprint tells all that features follow from, and they can be kept by it."""
+    backbone = fitted(IMAGES[:2])
+    other = Tiny()
+    other.fit(255 - IMAGES, np.random.RandomState(9))
+    assert torch.equal(backbone.centre, other.centre)
+    assert torch.equal(backbone.factor, other.factor)
+
+
+def test_features_of_an_image_ignore_the_rest_of_the_batch():
+    backbone = fitted()
+    together = features(backbone, IMAGES)
+    alone = np.concatenate([features(backbone, IMAGES[i : i + 1]) for i in range(7)])
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+
+
+def test_mirror_image_has_the_same_features():
+    flipped = IMAGES[..., ::-1]
+    backbone, plain = fitted(), fitted(mirror=False)
+    np.testing.assert_allclose(features(backbone, flipped), features(backbone, IMAGES), atol=1e-4)
+    assert abs(features(plain, flipped) - features(plain, IMAGES)).max() > 0.1
+
+
+def test_bytes_stay_bytes_until_they_are_normalised():
+    x = Tiny().as_input(IMAGES)
+    assert x.dtype == torch.uint8
+    x.zero_()
+    assert IMAGES.any()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_fractions_of_one_are_the_same_images_as_bytes(dtype):
+    backbone = fitted()
+    fractions = (IMAGES / 255).astype(dtype)
+    tolerance = 0.05 if dtype == np.float16 else 1e-3
+    np.testing.assert_allclose(
+        features(backbone, fractions), features(backbone, IMAGES), atol=tolerance
+    )
+
+
+def test_integers_are_the_same_images_as_bytes():
+    backbone = fitted()
+    np.testing.assert_array_equal(
+        features(backbone, IMAGES.astype(np.int64)), features(backbone, IMAGES)
+    )
+
+
+def test_grey_images_are_colour_images_with_equal_channels():
+    backbone = fitted()
+    grey = IMAGES[:, 0]
+    expected = features(backbone, np.repeat(grey[:, None], 3, axis=1))
+    np.testing.assert_allclose(features(backbone, grey), expected, atol=1e-5)
+    np.testing.assert_allclose(features(backbone, grey[:, None]), expected, atol=1e-5)
+
+
+def test_images_of_other_sizes_are_resized_by_averaging():
+    large = IMAGES.repeat(4, axis=2).repeat(4, axis=3)
+    backbone = Tiny()
+    small = backbone.normalised(torch.from_numpy(large))
+    assert small.shape == (7, 3, SIZE, SIZE)
+    exact = backbone.normalised(torch.from_numpy(IMAGES))
+    correlation = np.corrcoef(small.flatten(), exact.flatten())[0, 1]
+    assert correlation > 0.9
+    noise = np.random.default_rng(1).integers(0, 256, (1, 8 * SIZE, 8 * SIZE), dtype=np.uint8)
+    assert backbone.normalised(torch.from_numpy(noise)).std() < 0.5
+    assert features(backbone, np.zeros((2, 5, 40), dtype=np.uint8)).shape == (2, 29)
+
+
+@pytest.mark.parametrize("shape", [(5, 64), (5,), (5, 2, 8, 8), (5, 4, 8, 8), (1, 1, 1, 8, 8)])
+def test_what_is_no_image_is_refused(shape):
+    with pytest.raises(ClsnetError, match=r"the tiny backbone needs images, .*not an array"):
+        fitted(np.ones(shape, dtype=np.uint8))
+
+
+@pytest.mark.parametrize("X", [IMAGES.astype(float), IMAGES / 127.5 - 1, IMAGES.astype(int) + 9])
+def test_values_out_of_range_are_refused(X):
+    with pytest.raises(ClsnetError, match=r"0 to 255 as integers, or of 0 to 1.*not (fl|in)"):
+        Tiny().as_input(X)
+
+
+def test_unknown_taps_name_the_known_ones():
+    with pytest.raises(ClsnetError, match="unknown taps 'first': use 'several' or 'last'"):
+        Tiny(taps="first")
+
+
+def test_saved_state_holds_the_standardisation_and_not_the_network():
+    backbone = fitted()
+    assert set(backbone.state_dict()) == {"centre", "factor"}
+    assert set(backbone.weights_state()) == {"0.weight", "0.bias", "1.0.weight", "1.0.bias"}
+    assert list(backbone.parameters()) == []
+
+
+def test_network_is_frozen_and_never_in_training():
+    backbone = Tiny().train()
+    assert not any(layer.training for layer in backbone.tapped.modules())
+    assert not any(weight.requires_grad for weight in backbone.tapped.parameters())
+    assert not backbone(backbone.as_input(IMAGES)).requires_grad
+
+
+def test_copies_share_the_network_and_nothing_else():
+    one = fitted()
+    two = copy.deepcopy(one)
+    assert two.tapped is one.tapped
+    two.centre += 1
+    assert not torch.equal(one.centre, two.centre)
+
+
+def test_network_moves_with_the_backbone_and_leaves_its_copies_behind():
+    one = fitted()
+    two = copy.deepcopy(one)
+    assert two.to("cpu").tapped is one.tapped
+    two.double()
+    assert {w.dtype for w in two.weights_state().values()} == {torch.float64}
+    assert {w.dtype for w in one.weights_state().values()} == {torch.float32}
+    np.testing.assert_allclose(features(two, IMAGES), features(one, IMAGES), atol=1e-4)
+
+
+def test_backbone_survives_pickling():
+    backbone = fitted()
+    again = pickle.loads(pickle.dumps(backbone))
+    np.testing.assert_allclose(features(again, IMAGES), features(backbone, IMAGES), atol=1e-4)
+
+
+def test_fingerprint_tells_networks_and_their_use_apart():
+    assert Tiny().fingerprint == fitted().fingerprint
+    other = Tiny()
+    other.size += 1
+    others = [Tiny(seed=1), Tiny(taps="last"), Tiny(mirror=False), other]
+    assert len({backbone.fingerprint for backbone in [Tiny(), *others]}) == 5
+
+
+def test_config_rebuilds_the_backbone():
+    backbone = Tiny(3, taps="last", mirror=False)
+    assert Tiny(**backbone.config).fingerprint == backbone.fingerprint
+    assert repr(backbone) == "Tiny(seed=3, taps='last', mirror=False)"
+
+
+def test_heavy_packages_are_not_imported_before_they_are_needed():
+    code = (
+        "import sys, clsnet.model\n"
+        "heavy = {'openvino', 'transformers', 'timm', 'torchvision', 'efficientnet_lite_pytorch'}\n"
+        "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "wrong, near",
+    [("efficientnet", "efficientnet-lite0"), ("resnet1", "resnet18"), ("Patches", "patches")],
+)
+def test_unknown_backbone_names_the_nearest_and_every_form(wrong, near):
+    with pytest.raises(ClsnetError) as refusal:
+        resolve_backbone(wrong, (3, 8, 8))
+    assert f"did you mean '{near}" in str(refusal.value)
+    for form in (*BACKBONES, "resnet18:FILE", "hf:NAME", "timm:NAME"):
+        assert form in str(refusal.value)
+
+
+@pytest.mark.parametrize("kind, what", [("resnet18", "FILE"), ("hf", "NAME"), ("timm", "NAME")])
+def test_name_without_its_source_says_what_is_missing(kind, what):
+    for name in (kind, f"{kind}:"):
+        with pytest.raises(ClsnetError, match=f"{kind} needs to know which: {kind}:{what}"):
+            resolve_backbone(name, (3, 8, 8))
+
+
+def test_only_large_colour_images_are_photographs():
+    shapes = [(3, 96, 96), (3, 300, 224), (3, 300, 64), (1, 224, 224), (224, 224), (784,)]
+    assert [is_photograph(shape) for shape in shapes] == [True, True, False, False, False, False]
+    assert type(resolve_backbone("auto", (3, 64, 64))) is Patches

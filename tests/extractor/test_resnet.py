@@ -1,0 +1,158 @@
+import functools
+
+import numpy as np
+import pytest
+import safetensors
+import torch
+
+from clsnet import CLSNet, load
+from clsnet.errors import ClsnetError
+from clsnet.extractor.backbones import ResNet, resolve_backbone
+from clsnet.extractor.backbones.residual import Residual
+from clsnet.extractor.backbones.weights import About, write_weights
+
+SIZE = 16
+IMAGES = np.random.default_rng(0).integers(0, 256, (12, 3, SIZE, SIZE), dtype=np.uint8)
+ABOUT = About(
+    network="resnet18",
+    small=True,
+    size=SIZE,
+    mean=(0.4, 0.5, 0.6),
+    deviation=(0.2, 0.25, 0.3),
+    objective="supervised",
+    dataset="TinyImageNet",
+    classes=("cat", "dog"),
+)
+
+
+@functools.cache
+def network(depth=18, small=True):
+    """A network in which every block adds something."""
+    torch.manual_seed(depth)
+    net = Residual(depth, small, n_classes=2).eval().requires_grad_(False)
+    for layer in net.modules():
+        if isinstance(layer, torch.nn.BatchNorm2d):
+            torch.nn.init.uniform_(layer.weight, 0.5, 1)
+    return net
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("weights") / "r18.safetensors"
+    write_weights(path, ABOUT, network().state_dict())
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def backbone(file):
+    backbone = ResNet(file)
+    backbone.fit(IMAGES, np.random.RandomState(0))
+    return backbone
+
+
+def normalised(images):
+    mean, deviation = (torch.tensor(v).reshape(3, 1, 1) for v in (ABOUT.mean, ABOUT.deviation))
+    return (torch.from_numpy(images) / 255 - mean) / deviation
+
+
+def rooted(v):
+    return v.sign() * v.abs().sqrt()
+
+
+def test_features_are_averages_of_blocks_2_to_7_and_cells_of_stages_2_and_3(file):
+    backbone = ResNet(file, mirror=False)
+    blocks = list(network().blocks(normalised(IMAGES)))
+    parts = []
+    for i in range(2, 8):
+        parts.append(blocks[i].mean(dim=(2, 3)))
+        if i < 6:
+            n, channels, side, _ = blocks[i].shape
+            cells = blocks[i].reshape(n, channels, 2, side // 2, 2, side // 2).mean(dim=(3, 5))
+            parts.append(cells.flatten(1))
+    expected = rooted(torch.cat(parts, dim=1))
+    assert expected.shape[1] == 128 * 10 + 256 * 10 + 512 * 2 == 4864
+    Z = backbone(backbone.as_input(IMAGES))
+    torch.testing.assert_close(Z, expected, rtol=1e-3, atol=1e-3)
+
+
+def test_last_taps_are_the_papers_last_layer(file):
+    backbone = ResNet(file, taps="last", mirror=False)
+    Z = backbone(backbone.as_input(IMAGES))
+    expected = rooted(network().embed(normalised(IMAGES)))
+    torch.testing.assert_close(Z, expected, rtol=1e-3, atol=1e-3)
+
+
+def test_deeper_network_is_tapped_at_the_ends_of_its_stages(tmp_path):
+    about = About(**{**vars(ABOUT), "network": "resnet50", "small": False, "size": 32})
+    write_weights(tmp_path / "w", about, network(50, False).state_dict())
+    backbone = ResNet(str(tmp_path / "w"), mirror=False)
+    X = IMAGES[:2].repeat(2, axis=2).repeat(2, axis=3)
+    blocks = list(network(50, False).blocks(normalised(X)))
+    expected = torch.cat([blocks[i].mean(dim=(2, 3)) for i in (6, 11, 12, 14, 15)], dim=1)
+    assert [b.shape[1] for b in (blocks[6], blocks[11], blocks[15])] == [512, 1024, 2048]
+    Z = backbone(backbone.as_input(X))
+    torch.testing.assert_close(Z, rooted(expected), rtol=1e-3, atol=1e-3)
+
+
+def test_features_of_an_image_ignore_the_rest_of_the_batch(backbone):
+    together = backbone(backbone.as_input(IMAGES))
+    alone = torch.cat([backbone(backbone.as_input(IMAGES[i : i + 1])) for i in range(12)])
+    torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-5)
+
+
+def test_backbone_tells_what_its_weights_have_seen(backbone):
+    assert backbone.trained_on == "TinyImageNet"
+    assert backbone.seen_classes == ("cat", "dog")
+
+
+def test_fingerprint_does_not_depend_on_where_the_file_lies(backbone, file, tmp_path):
+    write_weights(tmp_path / "elsewhere", ABOUT, network().state_dict())
+    assert ResNet(str(tmp_path / "elsewhere")).fingerprint == backbone.fingerprint
+    changed = {**network().state_dict(), "bn1.bias": torch.full((64,), 1e-3)}
+    write_weights(tmp_path / "elsewhere", ABOUT, changed)
+    assert ResNet(str(tmp_path / "elsewhere")).fingerprint != backbone.fingerprint
+
+
+def test_name_with_a_file_finds_the_network(file):
+    for name in (f"resnet18:{file}", file):
+        found = resolve_backbone(name, (3, SIZE, SIZE), taps="last", mirror=False)
+        assert found.config == {"weights": file, "taps": "last", "mirror": False}
+
+
+def test_name_of_another_depth_is_refused(file):
+    with pytest.raises(ClsnetError, match="holds weights of resnet18, not of resnet50"):
+        resolve_backbone(f"resnet50:{file}", (3, SIZE, SIZE))
+
+
+def test_file_that_is_not_there_is_named():
+    with pytest.raises(ClsnetError, match=r"cannot read the weights absent\.safetensors: No such"):
+        resolve_backbone("resnet18:absent.safetensors", (3, SIZE, SIZE))
+
+
+@pytest.mark.parametrize(
+    "change, state, message",
+    [
+        ({"network": "vgg16"}, {}, "holds weights of 'vgg16', not of a ResNet"),
+        ({"network": "resnet50"}, network().state_dict(), "do not fit resnet50; make them again"),
+        ({}, {"fc.bias": torch.zeros(2)}, "do not fit resnet18; make them again"),
+        ({}, {"other": torch.zeros(2)}, "do not fit resnet18; make them again"),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused(tmp_path, change, state, message):
+    write_weights(tmp_path / "w", About(**{**vars(ABOUT), **change}), state)
+    with pytest.raises(ClsnetError, match=message):
+        ResNet(str(tmp_path / "w"))
+
+
+def test_model_with_a_network_is_saved_without_its_weights(file, tmp_path):
+    y = np.arange(12) % 2
+    model = CLSNet(backbone=ResNet(file, taps="last"), connection="Z").partial_fit(IMAGES, y)
+    assert model.score(IMAGES, y) == 1
+    model.save(tmp_path / "m.clsnet")
+    with safetensors.safe_open(tmp_path / "m.clsnet", framework="pt") as saved:
+        held = {name for name in saved.keys() if "backbone" in name}  # noqa: SIM118
+    assert held == {"extractor.backbone.centre", "extractor.backbone.factor"}
+    again = load(tmp_path / "m.clsnet", device="cpu")
+    np.testing.assert_allclose(
+        again.decision_function(IMAGES), model.decision_function(IMAGES), atol=1e-4
+    )
