@@ -26,7 +26,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/fast_over_literal.py
 
 readme: .venv/installed
-	$(BIN)/python -m clsnet.reporting.readme results README.md
+	$(BIN)/python -m clsnet.reporting.readme results README.md docs/*.md
 
 .venv/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "clsnet needs Python 3.11 or newer; set PYTHON=...")'

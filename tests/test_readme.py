@@ -18,8 +18,9 @@ def python_blocks(page: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
 
 
-def test_the_readme_shows_what_the_result_files_hold():
-    text = (ROOT / "README.md").read_text()
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))], ids=str)
+def test_a_page_shows_what_the_result_files_hold(page):
+    text = page.read_text()
     assert filled(text, ROOT / "results") == text
 
 

@@ -166,8 +166,12 @@ class Images:
 
     def _in_threads(self, work: Callable[[int], Result]) -> Iterator[Result]:
         """Yield the work on each image; small ones would only get in each other's way."""
-        small = len(self) == 0 or len(self._read(self._rows[0])) < SMALL
-        return _in_threads(work, len(self), 1 if small else os.cpu_count() or 1)
+        return _in_threads(work, len(self), 1 if self.small else os.cpu_count() or 1)
+
+    @property
+    def small(self) -> bool:
+        """Whether decoding one is a matter of microseconds, known from the first."""
+        return len(self) == 0 or len(self._read(self._rows[0])) < SMALL
 
     def _name(self, row: np.integer | int) -> str:
         source = self._sources[row]

@@ -66,7 +66,8 @@ class Job:
         order = sequence.order(self.seed, self.index, shuffle)
         tasks = sequence.tasks(order)
         options = dict(self.options)
-        kept = {"cache": self.cache} if self.cache else {}
+        frozen = method.family != "bound"  # what is trained has no outputs to keep
+        kept = {"cache": self.cache} if self.cache and frozen else {}
         if self.tune and method.grid:
 
             def tried(options: dict[str, Any], accuracy: float) -> None:
@@ -90,8 +91,10 @@ class Job:
             seed=self.seed,
             protocol=self.protocol,
         )
-        if "backbone" in options:
-            run["seen_classes"] = len(seen_classes(options["backbone"], sequence, self.seed))
+        chosen = options.get("backbone", "auto" if method.presets else "identity")
+        seen = seen_classes(chosen, sequence, self.seed)
+        if seen or "backbone" in options:
+            run["seen_classes"] = len(seen)
         write_run(self.path(sequence), run)
         return run
 

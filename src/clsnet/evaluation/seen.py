@@ -15,7 +15,7 @@ def seen_classes(backbone: str, sequence: TaskSequence, seed: int) -> list[str]:
 
     All classes of Tiny-ImageNet are classes of ImageNet-1k.
     """
-    network = resolve_backbone(backbone, (3, 64, 64))
+    network = resolve_backbone(backbone, sequence.dataset.X_train.shape[1:])
     if not isinstance(network, Network):
         return []
     data = sequence.dataset

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from clsnet.data.ahead import read_ahead
 from clsnet.data.images import Images
 from clsnet.extractor.augmentation import Augmentation
 from clsnet.extractor.backbones import Backbone, Network
@@ -110,18 +111,17 @@ class Extractor(nn.Module):
     def _represented(self, X: Samples) -> Iterator[Tensor]:
         """Yield Z, some rows at a time."""
         if self._cache is None:
-            for rows in self._slices(len(X)):
-                yield self._represent(X[rows])
+            yield from map(self._represent, read_ahead(X, list(self._slices(len(X)))))
             return
 
         def compute(missing: np.ndarray) -> np.ndarray:
-            parts = [self._represent(X[missing[rows]]) for rows in self._slices(len(missing))]
-            return torch.cat(parts).cpu().numpy()
+            parts = read_ahead(X, [missing[rows] for rows in self._slices(len(missing))])
+            return torch.cat([self._represent(part) for part in parts]).cpu().numpy()
 
         yield torch.from_numpy(self._cache.rows(digests(X), compute)).to(self.device)
 
-    def _represent(self, X: Samples) -> Tensor:
-        x = self.backbone.as_input(np.asarray(X)).to(self.device)
+    def _represent(self, X: np.ndarray) -> Tensor:
+        x = self.backbone.as_input(X).to(self.device)
         Z: Tensor = self.backbone(x)
         return Z
 

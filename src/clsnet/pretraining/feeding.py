@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -13,11 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from clsnet.data import Report
+from clsnet.data.ahead import read_ahead
 
 Channels = tuple[float, float, float]
 
 CHUNK = 512
-AHEAD = 3
 SAMPLE = 10_000
 
 
@@ -101,25 +99,12 @@ class Feed:
         return (r, g, b), (dr, dg, db)
 
     def _read(self, parts: Iterable[Tensor]) -> Iterator[Tensor]:
-        """Yield the images of each part, while a thread reads the next ones."""
-        pool = ThreadPoolExecutor(1)
-        waiting: deque[Future[Tensor]] = deque()
-        try:
-            for rows in parts:
-                waiting.append(pool.submit(self._load, rows.numpy()))
-                if len(waiting) > AHEAD:
-                    yield self._fitted(waiting.popleft().result())
-            while waiting:
-                yield self._fitted(waiting.popleft().result())
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-    def _load(self, rows: np.ndarray) -> Tensor:
-        images = torch.from_numpy(np.ascontiguousarray(self.X[rows]))
-        return images.pin_memory() if self.device.type == "cuda" else images
+        """Yield the images of each part, while the next ones are read."""
+        for images in read_ahead(self.X, [rows.numpy() for rows in parts]):
+            yield self._fitted(torch.from_numpy(np.ascontiguousarray(images)))
 
     def _fitted(self, images: Tensor) -> Tensor:
-        images = images.to(self.device, non_blocking=True)
+        images = images.to(self.device)
         if images.ndim == 3:
             images = images[:, None].expand(-1, 3, -1, -1)
         height, width = images.shape[2:]

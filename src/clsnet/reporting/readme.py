@@ -1,4 +1,4 @@
-"""Write the tables of a Markdown file from result files: ``python -m clsnet.reporting.readme``."""
+"""Write the tables of Markdown pages from result files: ``python -m clsnet.reporting.readme``."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from clsnet.methods import get_method
 from clsnet.reporting.paper import paper_row
 from clsnet.reporting.tables import Summary, megabytes, number, summarise
 
-BLOCK = re.compile(r"(<!-- (\w+):(\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- (\w+):([^>\n]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 HEADS = ("method", "Avg Acc", "± orders", "BWT", "FWT", "learn (s)", "on", "MB")
 
 
 def filled(text: str, results: Path) -> str:
-    """Fill every block ``<!-- table:SEQUENCE -->`` or ``<!-- value:FILE:KEY -->`` of a text."""
+    """Fill every block ``<!-- table:SEQUENCE ... -->`` or ``<!-- value:FILE:KEY -->`` of a text."""
 
     def fill(match: re.Match[str]) -> str:
         start, kind, what, end = match.groups()
@@ -28,13 +28,19 @@ def filled(text: str, results: Path) -> str:
     return BLOCK.sub(fill, text)
 
 
-def _table(results: Path, sequence: str) -> str:
-    summaries = [s for s in summarise(read_runs(results)) if s.sequence == sequence]
+def _table(results: Path, sequences: str) -> str:
+    sequence, *others = sequences.split()
+    found = summarise(read_runs(results))
+    summaries = [s for s in found if s.sequence in (sequence, *others)]
     if not summaries:
         raise ClsnetError(f"{results} holds no run of {sequence}.")
     rows = sorted(summaries, key=lambda s: (s.protocol == DEMO, -(s.mean("avg_acc") or 0)))
     lines = ["| " + " | ".join(HEADS) + " |", "|---" + "|--:" * (len(HEADS) - 1) + "|"]
-    lines += ["| " + " | ".join(_cells(summary)) + " |" for summary in rows]
+    for summary in rows:
+        title, *cells = _cells(summary)
+        if summary.sequence != sequence:
+            title += f" ({summary.sequence})"
+        lines.append("| " + " | ".join([title, *cells]) + " |")
     for name in dict.fromkeys(get_method(summary.method).paper for summary in rows):
         row = paper_row(sequence, name)
         if row is not None:
@@ -66,5 +72,6 @@ def _value(results: Path, what: str) -> str:
 
 
 if __name__ == "__main__":
-    folder, page = map(Path, sys.argv[1:3])
-    page.write_text(filled(page.read_text(), folder))
+    folder, *pages = map(Path, sys.argv[1:])
+    for page in pages:
+        page.write_text(filled(page.read_text(), folder))

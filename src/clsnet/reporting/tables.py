@@ -25,7 +25,8 @@ class Summary:
     @property
     def title(self) -> str:
         """Method, with what sets it apart."""
-        extras = [self.preset, "tuned" if self.tuned else None, *self.options]
+        extras = [self.preset, "tuned" if self.tuned else None]
+        extras += [option.removeprefix("backbone=") for option in self.options]
         extras.append("SEEN CLASSES" if self.seen else None)
         extras.append("LEAKING protocol" if self.protocol == DEMO else None)
         return ", ".join([self.method, *filter(None, extras)])

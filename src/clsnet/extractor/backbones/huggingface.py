@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 from typing import Any
 
@@ -18,9 +20,18 @@ class TappedTransformers(Tapped):
 
     network: Any
 
+    @functools.cached_property
+    def stretched(self) -> dict[str, bool]:
+        """What makes a network with positions take images of another size."""
+        name = "interpolate_pos_encoding"
+        known = name in inspect.signature(self.network.forward).parameters
+        return {name: True} if known and self.taps == "many" else {}
+
     def maps(self, x: Tensor) -> list[Tensor]:
         """Return maps of patches, and class tokens as they are."""
-        answer = self.network(pixel_values=x, output_hidden_states=True, return_dict=True)
+        answer = self.network(
+            pixel_values=x, output_hidden_states=True, return_dict=True, **self.stretched
+        )
         states = [*answer.hidden_states[-LAYERS:-1], answer.last_hidden_state]
         return [part for state in states for part in _parts(state)]
 

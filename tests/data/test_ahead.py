@@ -1,0 +1,65 @@
+import multiprocessing
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from clsnet.data import Images
+from clsnet.data.ahead import MANY, read_ahead
+from clsnet.errors import ClsnetError
+
+N = 2 * MANY + 7
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("images")
+    paths = [folder / f"{i}.png" for i in range(N)]
+    for i, path in enumerate(paths):
+        Image.new("RGB", (2, 2), (i % 256, i // 256, 0)).save(path)
+    return paths
+
+
+def parts(n, size=100):
+    return [slice(start, start + size) for start in range(0, n, size)]
+
+
+def test_parts_come_whole_and_in_order(paths):
+    images = Images(paths)
+    found = np.concatenate(list(read_ahead(images, parts(N))))
+    np.testing.assert_array_equal(found, np.asarray(images))
+
+
+def test_a_few_images_and_rows_in_any_order_are_read_too(paths):
+    images = Images(paths[:10])
+    rows = [np.array([3, 1]), np.array([9])]
+    found = list(read_ahead(images, rows))
+    assert [part[:, 0, 0, 0].tolist() for part in found] == [[3, 1], [9]]
+
+
+def test_an_array_is_cut_and_not_copied():
+    X = np.arange(10)
+    assert all(np.shares_memory(part, X) for part in read_ahead(X, parts(10, 3)))
+
+
+def test_a_worker_of_the_harness_reads_without_processes_of_its_own(paths):
+    with multiprocessing.get_context("spawn").Pool(1) as pool:  # a daemon, as there
+        assert pool.apply(count, (paths,)) == N
+
+
+def count(paths):
+    return sum(len(part) for part in read_ahead(Images(paths), parts(N)))
+
+
+def test_an_unreadable_image_is_named(paths, tmp_path):
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(b"nothing")
+    with pytest.raises(ClsnetError, match=r"broken\.png"):
+        list(read_ahead(Images([*paths, broken]), parts(N + 1)))
+
+
+def test_whoever_stops_early_leaves_no_process_behind(paths):
+    stream = read_ahead(Images(paths), parts(N))
+    next(stream)
+    stream.close()
+    assert multiprocessing.active_children() == []
