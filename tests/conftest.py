@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors
+import torch
+from PIL import Image
 
 from clsnet import CLSNet
 from clsnet.data import TaskSequence, load_sequence
 from clsnet.data.sequences import Task
+from clsnet.extractor.backbones.residual import Residual
+from clsnet.extractor.backbones.weights import About, write_weights
 
 ENVIRONMENT = {
     **os.environ,
@@ -137,6 +141,48 @@ def vectors(tasks) -> list[Task]:
         )
         for task in tasks
     ]
+
+
+@pytest.fixture(scope="session")
+def shapes_folder(tmp_path_factory) -> Path:
+    """Eight folders of ten images of 16x16 pixels: squares and stripes in four colours."""
+    folder = tmp_path_factory.mktemp("photos") / "shapes"
+    random = np.random.default_rng(0)
+    for label in range(8):
+        place = folder / f"{('square', 'stripes')[label % 2]}-{'rgby'[label // 2]}"
+        place.mkdir(parents=True)
+        paint = 25 * np.array([(9, 1, 1), (1, 9, 1), (1, 1, 9), (9, 9, 1)], np.uint8)[label // 2]
+        for i in range(10):
+            image = random.integers(0, 60, (16, 16, 3)).astype(np.uint8)
+            row, column = random.integers(0, 8, 2)
+            if label % 2:
+                image[row % 3 :: 3] = paint
+            else:
+                image[row : row + 8, column : column + 8] = paint
+            Image.fromarray(image).save(place / f"{i}.png")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def write_network() -> Callable[..., str]:
+    """Writes random weights of a ResNet-18 for images of 16x16 pixels, as pretrain would."""
+
+    def write(
+        path: Path, classes: tuple[str, ...] = (), seed: int = 0, dataset: str = "Base"
+    ) -> str:
+        random = torch.random.get_rng_state()
+        torch.manual_seed(seed)
+        network = Residual(18, small=True, n_classes=8)
+        for layer in network.modules():
+            if isinstance(layer, torch.nn.BatchNorm2d):
+                torch.nn.init.uniform_(layer.weight, 0.5, 1)
+        torch.random.set_rng_state(random)
+        normal = (0.5, 0.5, 0.5), (0.25, 0.25, 0.25)
+        about = About("resnet18", True, 16, *normal, "supervised", dataset, classes)
+        write_weights(path, about, network.state_dict())
+        return str(path)
+
+    return write
 
 
 @pytest.fixture

@@ -102,15 +102,34 @@ def test_the_shape_reads_one_image_and_views_none(encoded):
 def test_only_what_is_asked_for_is_decoded(encoded):
     sources = [Counted(encoded(seed)) for seed in range(9)]
     np.asarray(Images(sources, size=16)[[1, 5]])
-    assert [source.reads for source in sources] == [0, 1, 0, 0, 0, 1, 0, 0, 0]
+    assert [source.reads > 0 for source in sources] == [i in (1, 5) for i in range(9)]
+    assert sum(source.reads for source in sources) <= 3  # the first also tells how large they are
 
 
 def test_decoding_uses_the_cores(encoded):
-    sources = [Counted(encoded(0, 300, 300)) for _ in range(64)]
+    large = encoded(0, 700, 700, "BMP")
+    sources = [Counted(large) for _ in range(64)]
     np.asarray(Images(sources, size=16))
-    used = set().union(*(source.threads for source in sources))
+    used = set().union(*(source.threads for source in sources[1:]))
     assert threading.get_ident() not in used
     assert min(2, os.cpu_count()) <= len(used) <= os.cpu_count()
+
+
+def test_small_images_are_decoded_by_one_thread(encoded):
+    """Several would only wait for each other."""
+    sources = [Counted(encoded(0, 16, 16)) for _ in range(64)]
+    np.asarray(Images(sources, size=16))
+    assert len(set().union(*(source.threads for source in sources[1:]))) == 1
+    assert Images(sources).small and Images([]).small
+    assert not Images([Counted(encoded(0, 700, 700, "BMP"))]).small
+
+
+def test_a_place_tells_images_in_memory_apart(paths):
+    X, same_files = Images(paths), Images(paths)
+    views = [X, X[1:], X[::-1], X[[3, 4]], X[[4, 3]], X[:0], same_files]
+    assert len({view.place for view in views}) == len(views)
+    assert X[2:9].place == X[2:][:7].place == X[np.arange(2, 9)].place
+    assert hash(X.place) == hash(X[:].place)
 
 
 def test_no_images(paths):

@@ -22,7 +22,9 @@ def with_constant(Z, constant=1.0):
     return torch.cat([Z, torch.full((len(Z), 1), constant, dtype=Z.dtype)], dim=1)
 
 
-@pytest.mark.parametrize("connection, width", [("Z", 7), ("G", 12), ("G*", 12), ("A", 19)])
+@pytest.mark.parametrize(
+    "connection, width", [("Z", 7), ("G", 12), ("G*", 12), ("A", 19), ("Z+G", 19)]
+)
 def test_every_connection_has_its_width(connection, width):
     assert fitted(connection=connection)(samples(5)).shape == (5, width)
 
@@ -47,6 +49,44 @@ def test_connection_a_is_z_beside_the_tuned_nodes(activation):
     tuned = fitted(connection="G*", activation=activation)(Z)
     A = fitted(connection="A", activation=activation)(Z)
     assert torch.equal(A, torch.cat([with_constant(Z), tuned], dim=1))
+
+
+@pytest.mark.parametrize("weights", ["uniform", "normal", "scaled"])
+def test_connection_z_plus_g_is_z_beside_the_random_nodes(weights):
+    Z = samples(5)
+    random_nodes = fitted(connection="G", weights=weights)(Z)
+    both = fitted(connection="Z+G", weights=weights)(Z)
+    assert torch.equal(both, torch.cat([with_constant(Z), random_nodes], dim=1))
+
+
+def buffers(augmentation):
+    return dict(augmentation.named_buffers())
+
+
+@pytest.mark.parametrize("weights", ["uniform", "normal", "scaled"])
+@pytest.mark.parametrize("options", [{"connection": "G"}, {"connection": "Z+G", "relu_nodes": 9}])
+def test_what_is_not_tuned_looks_at_the_width_alone(options, weights):
+    one = fitted(Z=samples(40, seed=1), weights=weights, **options)
+    other = fitted(Z=100 + 7 * samples(1, seed=2), weights=weights, **options)
+    assert not one.tuned
+    assert all(torch.equal(buffers(one)[name], value) for name, value in buffers(other).items())
+    assert torch.equal(one(samples(5)), other(samples(5)))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"connection": "A"},
+        {"connection": "G*"},
+        {"connection": "G", "unit": True},
+        {"connection": "Z+G", "unit": True},
+        {"connection": "Z+G", "tanh_nodes": 5},
+    ],
+)
+def test_what_is_tuned_looks_at_the_samples(options):
+    one, other = (fitted(Z=samples(40, seed=seed), **options) for seed in (1, 2))
+    assert one.tuned
+    assert not torch.equal(one(samples(5)), other(samples(5)))
 
 
 def test_tuned_map_of_each_group_is_its_sparse_map_back_to_z_transposed():
@@ -84,6 +124,19 @@ def test_normal_weights_are_two_times_normal_less_one():
     weight = fitted(connection="G", weights="normal").weight
     expected = 2 * np.random.RandomState(0).standard_normal((7, 12)) - 1
     np.testing.assert_allclose(weight, expected)
+
+
+def test_scaled_weights_give_standardised_samples_nodes_of_half_a_deviation():
+    options = {"connection": "G", "weights": "scaled", "activation": "none", "group_size": 100}
+    random = np.random.RandomState(0)
+    drawn = random.standard_normal((7, 300))
+    literal = 0.5 * drawn[:6] / 6**0.5
+    bias = random.uniform(-0.5, 0.5, 300)
+    augmentation = fitted(**options)
+    np.testing.assert_allclose(augmentation.weight, np.vstack([literal, bias]))
+    wide = samples(500, d=400)
+    nodes = fitted(Z=wide, **options)(wide)
+    assert nodes.std(dim=0).mean() == pytest.approx(0.5, abs=0.02)
 
 
 @pytest.mark.parametrize("tanh_nodes", [5, 30])

@@ -74,7 +74,8 @@ def test_taps_are_the_ends_of_stages_and_the_last_layer(backbone):
         (1280, 7, 7),
     ]
     torch.testing.assert_close(maps[-1].mean(dim=(2, 3)), backbone.embed(x))
-    assert backbone(backbone.as_input(PHOTOGRAPHS[:1])).shape == (1, 2024 + 4 * (40 + 80 + 112))
+    width = 2 * 2024 + 4 * (40 + 80 + 112)
+    assert backbone(backbone.as_input(PHOTOGRAPHS[:1])).shape == (1, width)
 
 
 def test_fastest_runtime_agrees_with_eager_pytorch(backbone):

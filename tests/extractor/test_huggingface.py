@@ -62,22 +62,39 @@ def rooted(v):
     return v.sign() * v.abs().sqrt()
 
 
-def states(folder, x):
+def both_means(outputs, dim):
+    return [outputs.mean(dim=dim), (outputs**2).mean(dim=dim) ** 0.5]
+
+
+def states(folder, x, **options):
     from transformers import AutoModel
 
     with torch.no_grad():
-        answer = AutoModel.from_pretrained(folder)(x, output_hidden_states=True)
+        answer = AutoModel.from_pretrained(folder)(x, output_hidden_states=True, **options)
     return [*answer.hidden_states[:-1], answer.last_hidden_state]
 
 
-def test_transformer_gives_class_token_and_mean_patch_of_its_last_four_layers(vit):
+def test_transformer_gives_class_token_and_means_of_patches_of_its_last_four_layers(vit):
     backbone = HuggingFace(vit, mirror=False)
     expected = []
     for state in states(vit, backbone.normalised(torch.from_numpy(IMAGES)))[-4:]:
-        expected += [state[:, 0], state[:, 1:].mean(dim=1)]
+        expected += [state[:, 0], *both_means(state[:, 1:], 1)]
     Z = backbone(backbone.as_input(IMAGES))
-    assert Z.shape == (5, 4 * 2 * 16)
+    assert Z.shape == (5, 4 * 3 * 16)
     torch.testing.assert_close(Z, rooted(torch.cat(expected, dim=1)), rtol=1e-3, atol=1e-3)
+
+
+def test_transformer_looks_at_larger_images_with_its_positions_stretched(vit):
+    backbone = HuggingFace(vit, taps="many", mirror=False)
+    backbone.fit(IMAGES, np.random.RandomState(0))
+    larger = backbone.normalised(torch.from_numpy(IMAGES), 48)
+    expected = []
+    for state in states(vit, larger, interpolate_pos_encoding=True)[-4:]:
+        expected += [state[:, 0], *both_means(state[:, 1:], 1)]
+    expected = (rooted(torch.cat(expected, dim=1)) - backbone.centre[192:]) * backbone.factor[192:]
+    Z = backbone(backbone.as_input(IMAGES))
+    assert Z.shape == (5, 2 * 192)
+    torch.testing.assert_close(Z[:, 192:], expected, rtol=1e-3, atol=1e-2)
 
 
 def test_last_layer_of_a_transformer_is_its_class_token(vit):
@@ -88,14 +105,15 @@ def test_last_layer_of_a_transformer_is_its_class_token(vit):
 
 
 @pytest.mark.parametrize("taps, depths", [("several", 4), ("last", 1)])
-def test_convolutional_model_gives_averages_of_its_maps(resnet, taps, depths):
+def test_convolutional_model_gives_means_of_its_maps(resnet, taps, depths):
     backbone = HuggingFace(resnet, taps=taps, mirror=False)
     assert backbone.size == 64
     maps = states(resnet, backbone.normalised(torch.from_numpy(IMAGES)))[-depths:]
-    expected = torch.cat([state.mean(dim=(2, 3)) for state in maps], dim=1)
+    parts = [part for state in maps for part in both_means(state, (2, 3))]
+    parts = parts if taps == "several" else parts[:1]
     Z = backbone(backbone.as_input(IMAGES))
-    assert Z.shape == (5, 56 if depths == 4 else 20)
-    torch.testing.assert_close(Z, rooted(expected), rtol=1e-3, atol=1e-3)
+    assert Z.shape == (5, 2 * 56 if depths == 4 else 20)
+    torch.testing.assert_close(Z, rooted(torch.cat(parts, dim=1)), rtol=1e-3, atol=1e-3)
 
 
 def test_tokens_without_a_class_token_are_averaged(tmp_path):
@@ -108,8 +126,9 @@ def test_tokens_without_a_class_token_are_averaged(tmp_path):
     folder = saved(transformers.SwinModel(config), tmp_path)
     backbone = HuggingFace(folder, mirror=False)
     expected = [
-        state.mean(dim=1)
+        part
         for state in states(folder, backbone.normalised(torch.from_numpy(IMAGES)))[-4:]
+        for part in both_means(state, 1)
     ]
     Z = backbone(backbone.as_input(IMAGES))
     torch.testing.assert_close(Z, rooted(torch.cat(expected, dim=1)), rtol=1e-3, atol=1e-3)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.functional import interpolate
 
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones import BACKBONES, Patches, is_photograph, resolve_backbone
@@ -32,10 +33,10 @@ class TappedTiny(Tapped):
 class Tiny(Network):
     name = "tiny"
 
-    def __init__(self, seed=0, taps="several", mirror=True):
+    def __init__(self, seed=0, taps="several", mirror=True, size=SIZE):
         torch.manual_seed(seed)
         network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Sequential(nn.Conv2d(4, 5, 3, 2)))
-        super().__init__(TappedTiny(network, taps), SIZE, MEAN, DEVIATION, mirror)
+        super().__init__(TappedTiny(network, taps), size, MEAN, DEVIATION, mirror)
         self.seed = seed
 
 
@@ -49,7 +50,11 @@ def features(backbone, X):
     return backbone(backbone.as_input(X)).numpy()
 
 
-def literal_features(backbone, images, mirror):
+def quadratic_mean(outputs):
+    return np.sqrt((outputs**2).mean(axis=(1, 2)))
+
+
+def literal_features(backbone, images, mirror, cells=True):
     """Pooled, rooted outputs of each image, in the order of the features."""
     rows = []
     for image in images:
@@ -58,20 +63,16 @@ def literal_features(backbone, images, mirror):
         for turned in (x, x[:, :, ::-1]) if mirror else (x,):
             maps = backbone.maps(torch.tensor(turned.copy(), dtype=torch.float32)[None])
             first, second, third = (m[0].numpy().astype(float) for m in maps)
-            half = first.shape[-1] // 2
-            parts = [
-                first.mean(axis=(1, 2)),
-                np.stack(
-                    [
-                        first[:, i : i + half, j : j + half].mean(axis=(1, 2))
-                        for i in (0, half)
-                        for j in (0, half)
-                    ],
-                    axis=1,
-                ).ravel(),
-                second.mean(axis=(1, 2)),
-                third,
-            ]
+            parts = [first.mean(axis=(1, 2)), quadratic_mean(first)]
+            if cells:
+                half = first.shape[-1] // 2
+                quarters = [
+                    first[:, i : i + half, j : j + half].mean(axis=(1, 2))
+                    for i in (0, half)
+                    for j in (0, half)
+                ]
+                parts.append(np.stack(quarters, axis=1).ravel())
+            parts += [second.mean(axis=(1, 2)), quadratic_mean(second), third]
             v = np.concatenate(parts)
             turns.append(np.sign(v) * np.sqrt(abs(v)))
         rows.append(np.mean(turns, axis=0))
@@ -82,10 +83,26 @@ def literal_features(backbone, images, mirror):
 def test_features_are_the_signed_roots_of_pooled_outputs_standardised(mirror):
     backbone = fitted(mirror=mirror)
     raw = literal_features(backbone, IMAGES, mirror)
-    assert raw.shape == (7, 4 + 16 + 5 + 4)
+    assert raw.shape == (7, 4 + 4 + 16 + 5 + 5 + 4)
     expected = (raw - backbone.centre.numpy()) * backbone.factor.numpy()
     np.testing.assert_allclose(features(backbone, IMAGES), expected, atol=1e-4)
     assert (raw < 0).any() and (raw > 0).any()
+
+
+def test_many_taps_are_the_several_and_the_same_at_one_and_a_half_times_the_size_without_cells():
+    backbone = fitted(taps="many", mirror=False)
+    large = interpolate(torch.from_numpy(IMAGES / 255.0), (18, 18), mode="bilinear", antialias=True)
+    raw = [
+        literal_features(backbone, IMAGES, mirror=False),
+        literal_features(backbone, 255 * large.numpy(), mirror=False, cells=False),
+    ]
+    assert raw[1].shape == (7, 4 + 4 + 5 + 5 + 4)
+    expected = (np.concatenate(raw, axis=1) - backbone.centre.numpy()) * backbone.factor.numpy()
+    np.testing.assert_allclose(features(backbone, IMAGES), expected, atol=1e-3)
+    several = fitted(mirror=False)
+    np.testing.assert_allclose(
+        features(backbone, IMAGES)[:, :38], features(several, IMAGES), atol=1e-4
+    )
 
 
 def test_last_taps_are_the_pooled_last_layer_alone():
@@ -185,7 +202,7 @@ def test_images_of_other_sizes_are_resized_by_averaging():
     assert correlation > 0.9
     noise = np.random.default_rng(1).integers(0, 256, (1, 8 * SIZE, 8 * SIZE), dtype=np.uint8)
     assert backbone.normalised(torch.from_numpy(noise)).std() < 0.5
-    assert features(backbone, np.zeros((2, 5, 40), dtype=np.uint8)).shape == (2, 29)
+    assert features(backbone, np.zeros((2, 5, 40), dtype=np.uint8)).shape == (2, 38)
 
 
 @pytest.mark.parametrize("shape", [(5, 64), (5,), (5, 2, 8, 8), (5, 4, 8, 8), (1, 1, 1, 8, 8)])
@@ -201,7 +218,7 @@ def test_values_out_of_range_are_refused(X):
 
 
 def test_unknown_taps_name_the_known_ones():
-    with pytest.raises(ClsnetError, match="unknown taps 'first': use 'several' or 'last'"):
+    with pytest.raises(ClsnetError, match="unknown taps 'first': use 'several', 'many' or 'last'"):
         Tiny(taps="first")
 
 
@@ -245,16 +262,15 @@ def test_backbone_survives_pickling():
 
 def test_fingerprint_tells_networks_and_their_use_apart():
     assert Tiny().fingerprint == fitted().fingerprint
-    other = Tiny()
-    other.size += 1
-    others = [Tiny(seed=1), Tiny(taps="last"), Tiny(mirror=False), other]
-    assert len({backbone.fingerprint for backbone in [Tiny(), *others]}) == 5
+    others = [Tiny(seed=1), Tiny(taps="last"), Tiny(taps="many"), Tiny(mirror=False)]
+    others.append(Tiny(size=SIZE + 1))
+    assert len({backbone.fingerprint for backbone in [Tiny(), *others]}) == 6
 
 
 def test_config_rebuilds_the_backbone():
     backbone = Tiny(3, taps="last", mirror=False)
     assert Tiny(**backbone.config).fingerprint == backbone.fingerprint
-    assert repr(backbone) == "Tiny(seed=3, taps='last', mirror=False)"
+    assert repr(backbone) == "Tiny(seed=3, taps='last', mirror=False, size=12)"
 
 
 def test_heavy_packages_are_not_imported_before_they_are_needed():

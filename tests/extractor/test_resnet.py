@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import safetensors
 import torch
+from torch.nn.functional import interpolate
 
 from clsnet import CLSNet, load
 from clsnet.errors import ClsnetError
@@ -59,18 +60,38 @@ def rooted(v):
     return v.sign() * v.abs().sqrt()
 
 
-def test_features_are_averages_of_blocks_2_to_7_and_cells_of_stages_2_and_3(file):
-    backbone = ResNet(file, mirror=False)
-    blocks = list(network().blocks(normalised(IMAGES)))
+def pooled(block):
+    return [block.mean(dim=(2, 3)), (block**2).mean(dim=(2, 3)) ** 0.5]
+
+
+def literal_parts(x, cells=True):
+    blocks = list(network().blocks(x))
     parts = []
     for i in range(2, 8):
-        parts.append(blocks[i].mean(dim=(2, 3)))
-        if i < 6:
+        parts += pooled(blocks[i])
+        if i < 6 and cells:
             n, channels, side, _ = blocks[i].shape
-            cells = blocks[i].reshape(n, channels, 2, side // 2, 2, side // 2).mean(dim=(3, 5))
-            parts.append(cells.flatten(1))
+            quarters = blocks[i].reshape(n, channels, 2, side // 2, 2, side // 2).mean(dim=(3, 5))
+            parts.append(quarters.flatten(1))
+    return parts
+
+
+def test_features_are_both_means_of_blocks_2_to_7_and_cells_of_stages_2_and_3(file):
+    backbone = ResNet(file, mirror=False)
+    expected = rooted(torch.cat(literal_parts(normalised(IMAGES)), dim=1))
+    assert expected.shape[1] == 128 * 12 + 256 * 12 + 512 * 4 == 6656
+    Z = backbone(backbone.as_input(IMAGES))
+    torch.testing.assert_close(Z, expected, rtol=1e-3, atol=1e-3)
+
+
+def test_many_taps_look_at_larger_images_too(file):
+    backbone = ResNet(file, taps="many", mirror=False)
+    large = interpolate(torch.from_numpy(IMAGES) / 255, (24, 24), mode="bilinear", antialias=True)
+    parts = literal_parts(normalised(IMAGES)) + literal_parts(
+        normalised(255 * large.numpy()), False
+    )
     expected = rooted(torch.cat(parts, dim=1))
-    assert expected.shape[1] == 128 * 10 + 256 * 10 + 512 * 2 == 4864
+    assert expected.shape[1] == 6656 + 128 * 4 + 256 * 4 + 512 * 4
     Z = backbone(backbone.as_input(IMAGES))
     torch.testing.assert_close(Z, expected, rtol=1e-3, atol=1e-3)
 
@@ -88,7 +109,8 @@ def test_deeper_network_is_tapped_at_the_ends_of_its_stages(tmp_path):
     backbone = ResNet(str(tmp_path / "w"), mirror=False)
     X = IMAGES[:2].repeat(2, axis=2).repeat(2, axis=3)
     blocks = list(network(50, False).blocks(normalised(X)))
-    expected = torch.cat([blocks[i].mean(dim=(2, 3)) for i in (6, 11, 12, 14, 15)], dim=1)
+    parts = [part for i in (6, 11, 12, 14, 15) for part in pooled(blocks[i])]
+    expected = torch.cat(parts, dim=1)
     assert [b.shape[1] for b in (blocks[6], blocks[11], blocks[15])] == [512, 1024, 2048]
     Z = backbone(backbone.as_input(X))
     torch.testing.assert_close(Z, rooted(expected), rtol=1e-3, atol=1e-3)

@@ -3,11 +3,12 @@ import math
 import pytest
 import torch
 
-from clsnet.pretraining.augment import flipped, greyed, jittered, resized_crops
+from clsnet.pretraining.augment import flipped, greyed, jittered, resized_crops, turned
 
 ALL = {
     "crops": lambda images, random: resized_crops(images, random, side=12, smallest=0.3),
     "flips": flipped,
+    "turns": lambda images, random: turned(images, random)[0],
     "colours": lambda images, random: jittered(images, random, strength=0.5),
     "greys": lambda images, random: greyed(images, random, chance=0.5),
 }
@@ -53,6 +54,21 @@ def test_half_of_the_images_are_mirrored():
     same = (result == images).flatten(1).all(dim=1)
     assert 450 < mirrored.sum() < 550
     assert torch.equal(same, ~mirrored)
+
+
+def test_images_are_turned_counterclockwise_by_as_many_quarters_as_told():
+    images = torch.rand(1000, 3, 5, 5, generator=generator(1))
+    result, turns = turned(images, generator())
+    assert turns.bincount(minlength=4).min() > 200
+    assert turns.max() == 3
+    for image, before, quarters in zip(result[:40], images[:40], turns[:40], strict=True):
+        for _ in range(int(quarters)):
+            literal = torch.empty_like(before)
+            for row in range(5):
+                for column in range(5):
+                    literal[:, 4 - column, row] = before[:, row, column]
+            before = literal
+        assert torch.equal(image, before)
 
 
 def test_crops_are_rectangles_of_the_wanted_area_and_shape():

@@ -110,6 +110,7 @@ def test_an_unreadable_image_is_named(files, space):
 def test_a_feed_that_is_left_early_stops_reading():
     class Counted:
         shape = (1000, 3, 8, 8)
+        small = False
         read = 0
 
         def __len__(self):

@@ -28,7 +28,7 @@ def feeds(shapes):
 
 @pytest.fixture
 def objective(tiny):
-    return Supervised(tiny(4), HALF, HALF).to(memory_format=torch.channels_last)
+    return Supervised(tiny(16), HALF, HALF).to(memory_format=torch.channels_last)
 
 
 def assert_same(one, other):
@@ -52,7 +52,7 @@ def stop_in(epoch):
 @pytest.mark.parametrize(("kind", "stopped"), [(Supervised, 2), (Supervised, 3), (SimSiam, 2)])
 def test_a_stopped_run_that_goes_on_ends_as_one_that_was_not(tiny, feeds, tmp_path, kind, stopped):
     """The third epoch is stopped too early for the second to have left a checkpoint."""
-    whole = kind(tiny(4), HALF, HALF).to(memory_format=torch.channels_last)
+    whole = kind(tiny(16), HALF, HALF).to(memory_format=torch.channels_last)
     first, second = copy.deepcopy(whole), copy.deepcopy(whole)
     accuracy = train(whole, *feeds, epochs=3, seed=3)
     checkpoint = Checkpoint(tmp_path / "c", {})
@@ -97,7 +97,7 @@ def test_the_seed_decides(objective, feeds):
 
 def test_the_status_tells_how_far_training_is(feeds, tiny):
     seen = []
-    accuracy = train(Supervised(tiny(4), HALF, HALF), *feeds, epochs=20, seed=0, show=seen.append)
+    accuracy = train(Supervised(tiny(16), HALF, HALF), *feeds, epochs=20, seed=0, show=seen.append)
     steps = 150 // 32
     assert len(seen) == 20 * (steps + 1)
     done = [status.done for status in seen]
@@ -113,11 +113,11 @@ def test_the_status_tells_how_far_training_is(feeds, tiny):
 
 def test_no_held_out_images_no_accuracy(feeds, tiny):
     none = Feed(np.zeros((0, 3, 8, 8), np.uint8), np.zeros(0), 8, CPU, 1 << 30)
-    assert train(Supervised(tiny(4), HALF, HALF), feeds[0], none, 1, 0) is None
+    assert train(Supervised(tiny(16), HALF, HALF), feeds[0], none, 1, 0) is None
 
 
 def test_a_loss_that_is_not_finite_ends_training(feeds, tiny, tmp_path):
-    objective = Supervised(tiny(4), HALF, HALF)
+    objective = Supervised(tiny(16), HALF, HALF)
     with torch.no_grad():
         objective.network.fc.bias.fill_(torch.nan)
     with pytest.raises(ClsnetError, match="loss of epoch 1 is nan"):

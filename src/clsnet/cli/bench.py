@@ -122,8 +122,8 @@ def bench(
         console.print(f"{len(tasks.dataset.skipped)} unreadable images are left out.")
     if backbone:
         options["backbone"] = backbone
-        if not allow_seen:
-            check_unseen(backbone, tasks, seed)
+    if not allow_seen and ("backbone" in options or any(one.presets for one in chosen)):
+        check_unseen(options.get("backbone", "auto"), tasks, seed)
     todo = [
         Job(
             method=one.name,

@@ -62,7 +62,7 @@ class Timm(Network):
         try:
             network = timm.create_model(model, pretrained=True)
             tapped: Tapped = TappedTimm(network, taps)
-            if taps == "several" and not hasattr(network, "forward_intermediates"):
+            if taps != "last" and not hasattr(network, "forward_intermediates"):
                 pyramid = timm.create_model(model, pretrained=True, features_only=True)
                 tapped = TappedPyramid(pyramid, taps)
         except (OSError, RuntimeError, AttributeError) as error:
