@@ -23,7 +23,7 @@ check: .venv/installed
 	$(BIN)/python -m pytest
 
 bench: .venv/installed
-	$(BIN)/python benchmarks/fast_over_literal.py
+	$(BIN)/python benchmarks/all.py
 
 readme: .venv/installed
 	$(BIN)/python -m clsnet.reporting.readme results README.md docs/*.md

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clsnet.classifier.ridge import GRID, generalised_cross_validation, left_out_error
+from clsnet.classifier.ridge import GRID, Sums, left_out_error, regress
 from tests.literal import one_hot
 
 
@@ -49,14 +49,12 @@ def test_error_from_sums_equals_the_formula_with_the_hat_matrix(n, d, relative, 
 @pytest.mark.parametrize("n, d", [(200, 5), (200, 40), (60, 30), (80, 160)])
 def test_chosen_ridge_is_the_best_of_the_grid(n, d):
     A, Y = noisy_problem(n, d)
-    ridge, lowest = generalised_cross_validation(
-        torch.from_numpy(A.T @ A), torch.from_numpy(A.T @ Y), n
-    )
+    found = regress(Sums(torch.from_numpy(A.T @ A), torch.from_numpy(A.T @ Y), n))
     scale = (A**2).sum(axis=0).mean()
     enough = [r * scale for r in GRID if n - np.trace(hat(A, r * scale)) > 0.01 * n]
     errors = {r: literal_error(A, Y, r) for r in enough}
-    assert lowest == pytest.approx(min(errors.values()), rel=1e-6)
-    assert ridge == pytest.approx(min(errors, key=errors.get), rel=1e-6)
+    assert found.error == pytest.approx(min(errors.values()), rel=1e-6)
+    assert found.ridge == pytest.approx(min(errors, key=errors.get), rel=1e-6)
 
 
 @pytest.mark.parametrize("ridge", [0.1, 10.0, 100.0])
@@ -85,13 +83,11 @@ def test_data_without_any_signal_gets_a_large_ridge():
     shuffled = np.random.default_rng(1).permutation(Y)
     sums = torch.from_numpy(A.T @ A), torch.from_numpy(A.T @ shuffled)
     signal = torch.from_numpy(A.T @ A), torch.from_numpy(A.T @ Y)
-    without, _ = generalised_cross_validation(*sums, 50)
-    with_signal, _ = generalised_cross_validation(*signal, 50)
-    assert without > with_signal
+    assert regress(Sums(*sums, 50)).ridge > regress(Sums(*signal, 50)).ridge
 
 
 def test_features_that_are_all_zero_have_a_finite_answer():
     zero = torch.zeros(3, 3, dtype=torch.float64)
-    ridge, error_ = generalised_cross_validation(zero, zero[:, :2], 5)
-    assert ridge > 0
-    assert error_ == pytest.approx(5 / 25)
+    found = regress(Sums(zero, zero[:, :2], 5))
+    assert found.ridge > 0
+    assert found.error == pytest.approx(5 / 25)

@@ -29,7 +29,7 @@ def relative(a, b):
     return float((a - b).norm() / b.norm())
 
 
-@pytest.mark.parametrize("size, n_classes", [(1, 1), (12, 1), (40, 5), (450, 8)])
+@pytest.mark.parametrize("size, n_classes", [(1, 1), (12, 1), (40, 5), (600, 12)])
 def test_every_class_satisfies_its_own_equation(size, n_classes):
     shared, diagonal, rhs = systems(size, n_classes)
     omega = System(shared, rhs, diagonal).solve()
@@ -56,12 +56,29 @@ def test_conjugate_gradients_leave_a_column_without_right_hand_side_at_zero():
 
 
 def test_where_conjugate_gradients_give_up_the_system_is_factorised():
-    shared, diagonal, rhs = systems(450, 8, spread=6.0)
-    assert iterating_pays(450, 8)
+    shared, diagonal, rhs = systems(600, 12, spread=6.0)
+    assert iterating_pays(600, 12)
     assert solve_by_conjugate_gradients(shared, diagonal, rhs) is None
-    assert torch.equal(
-        System(shared, rhs, diagonal).solve(), solve_per_class(shared, diagonal, rhs)
-    )
+    with pytest.warns(UserWarning, match="factorising once per class instead"):
+        omega = System(shared, rhs, diagonal).solve()
+    assert torch.equal(omega, solve_per_class(shared, diagonal, rhs))
+
+
+def test_a_small_class_and_a_singular_one_are_factorised_in_one_batch():
+    shared, diagonal, rhs = systems(9, 3)
+    shared, rhs = shared * 0 + 1, rhs * 0 + 1
+    diagonal[:, 1] = 0
+    omega = solve_per_class(shared, diagonal, rhs)
+    torch.testing.assert_close(omega[:, 1], torch.full((9,), 1 / 9, dtype=torch.float64))
+    for c in (0, 2):
+        assert relative((shared + torch.diag(diagonal[:, c])) @ omega[:, c], rhs[:, c]) < 1e-10
+
+
+def test_factorisations_in_several_batches_give_the_same(monkeypatch):
+    shared, diagonal, rhs = systems(20, 7)
+    expected = solve_per_class(shared, diagonal, rhs)
+    monkeypatch.setattr("clsnet.classifier.solvers.MOST_NUMBERS", 2 * 20**2)
+    torch.testing.assert_close(solve_per_class(shared, diagonal, rhs), expected)
 
 
 def test_conjugate_gradients_give_up_on_a_matrix_without_factorisation():

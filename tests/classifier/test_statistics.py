@@ -45,3 +45,31 @@ def test_class_sums_and_counts_hold_for_text_and_numbers(names, as_text):
 def test_a_class_never_seen_has_a_zero_column():
     seen = Statistics(2).add(torch.ones(1, 2), np.array(["cat"]))
     assert seen.cross(["dog", "cat"]).tolist() == [[0.0, 1.0], [0.0, 1.0]]
+
+
+def test_few_rows_wait_and_many_are_squared():
+    A = torch.from_numpy(np.random.default_rng(0).standard_normal((6, 8)))
+    y = np.array([0, 1, 0, 1, 0, 1])
+    seen = Statistics(8).add(A[:2], y[:2]).add(A[2:3], y[2:3])
+    torch.testing.assert_close(seen.rows, A[:3])
+    seen.add(A[3:], y[3:])
+    assert seen.rows is None
+    torch.testing.assert_close(seen.gram, A.T @ A)
+
+
+def test_rows_that_wait_are_copies():
+    A = torch.ones(1, 8, dtype=torch.float64)
+    seen = Statistics(8).add(A, np.array([0]))
+    A.zero_()
+    assert seen.gram.sum() == 64
+
+
+def test_sums_made_elsewhere_are_taken_over():
+    A = torch.from_numpy(np.random.default_rng(0).standard_normal((6, 3)))
+    y = np.array(["a", "b", "a", "b", "a", "b"])
+    one, other = Statistics(3).add(A, y), Statistics(3)
+    other.set(one.gram, one.cross(one.labels), one.counts)
+    other.add(A, y)
+    torch.testing.assert_close(other.gram, 2 * A.T @ A)
+    torch.testing.assert_close(other.cross(["b"]), 2 * one.cross(["b"]))
+    assert other.counts == {"a": 6, "b": 6}

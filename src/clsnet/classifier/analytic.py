@@ -10,12 +10,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from clsnet.classifier.curvature import DiagonalTrace, FullTrace, LowRankTrace, Trace
+from clsnet.classifier.curvature import (
+    DiagonalTrace,
+    FewSamples,
+    FullTrace,
+    LowRankTrace,
+    Trace,
+)
+from clsnet.classifier.factor import Factor
 from clsnet.classifier.forgetting import Memory
 from clsnet.classifier.plasticity import plasticity
-from clsnet.classifier.ridge import generalised_cross_validation, left_out_error
+from clsnet.classifier.ridge import Sums, left_out_error, regress
 from clsnet.classifier.solvers import System
-from clsnet.classifier.statistics import Batch, Label, Statistics
+from clsnet.classifier.statistics import PRECISIONS, Batch, Label, Statistics
 from clsnet.errors import ClsnetError
 
 Batches = Callable[[], Iterable[Batch]]
@@ -33,21 +40,28 @@ class Rule:
     fisher: str = "mean-of-squares"
     phantoms: int = 8
     rank: int = 200
+    precision: str = "float64"
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
         if not {1} <= set(self.terms) <= {1, 2, 3}:
             raise ClsnetError(f"terms={self.terms!r}: use 1, with or without 2 and 3.")
+        if self.precision not in PRECISIONS:
+            raise ClsnetError(f"precision={self.precision!r}: use one of {', '.join(PRECISIONS)}.")
         if np.size(self.memory.gamma) == 0 or np.min(self.memory.gamma) < 0:
             raise ClsnetError(
                 f"gamma={self.memory.gamma!r}: use one value of 0 or more, or several."
             )
         if self.memory.fades and self.retain != "tasks":
             raise ClsnetError('short_term and queue forget whole tasks: they need retain="tasks".')
-        equal = bool(np.all(np.asarray(self.memory.gamma) == 1))
-        plain = self.curvature == "full" and 2 in self.terms and equal
-        if self.retain == "classes" and not plain:
+        if self.retain == "classes" and not self.additive:
             raise ClsnetError('retain="classes" needs curvature="full", gamma=1 and term 2.')
+
+    @property
+    def additive(self) -> bool:
+        """Whether what is kept adds up to the sums over all data, each sample counted once."""
+        equal = bool(np.all(np.asarray(self.memory.gamma) == 1))
+        return self.curvature == "full" and 2 in self.terms and equal
 
 
 @dataclass(frozen=True)
@@ -93,6 +107,10 @@ class AnalyticClassifier:
         Every task ever learned; a forgotten one has no classes left.
     noise
         Squared error of one output on data left out, estimated from the sums.
+    stale
+        Whether tasks were observed that `omega` and `noise` do not know of yet.
+    factor
+        A factorisation of the sums, if one is at hand; neither saved nor copied.
     """
 
     rule: Rule
@@ -103,6 +121,8 @@ class AnalyticClassifier:
     traces: dict[Label, Trace] = field(default_factory=dict)
     tasks: list[Task] = field(default_factory=list)
     noise: float = 1.0
+    stale: bool = False
+    factor: Factor | None = field(default=None, repr=False, compare=False)
 
     def scores(self, A: Tensor) -> Tensor:
         """Return ``A Omega_{1:T}``, float64, one column per class."""
@@ -110,6 +130,10 @@ class AnalyticClassifier:
 
     def learn(self, batches: Batches) -> AnalyticClassifier:
         """Learn one task. `batches` is called once per pass over it; the paper's rule makes two."""
+        return self.observe(batches).consolidated()
+
+    def observe(self, batches: Batches) -> AnalyticClassifier:
+        """Take in one task. Where sums are all that is kept of it, the weights can wait."""
         parts = self._observe(batches)
         if not parts:
             raise ClsnetError("this task is empty: there is no batch to learn from.")
@@ -120,18 +144,36 @@ class AnalyticClassifier:
         old = self._without(tasks=self.rule.memory.faded(len(self.tasks) + 1))
         labels = old.labels + [label for label in task.classes if label not in old.labels]
         full = {key: FullTrace.of(part) for key, part in parts.items()}
+        tasks = [*old.tasks, task]
+        if self._plain:
+            factor = old._extended(list(full.values()))
+            traces = old._remember(dict(full))
+            return replace(
+                old, labels=labels, traces=traces, tasks=tasks, stale=True, factor=factor
+            )
         current = functools.reduce(lambda a, b: a.merge(b), full.values())
         omega, noise = old._consolidate(current, labels)
         kept: dict[Label, Trace] = dict(full)
         if self.rule.curvature != "full":
             kept = {TOTAL: self._compress(current, batches)}
+        traces = old._remember(kept)
+        return replace(old, labels=labels, omega=omega, noise=noise, traces=traces, tasks=tasks)
+
+    def consolidated(self) -> AnalyticClassifier:
+        """Return the classifier with weights for everything observed."""
+        if not self.stale:
+            return self
+        total = functools.reduce(lambda a, b: a.merge(b), self.traces.values())
+        assert isinstance(total, FullTrace)
+        sums = Sums(total.gram, total.columns(self.labels), total.n_samples)
+        found = regress(sums, self.rule.ridge, self.factor)
         return replace(
-            old,
-            labels=labels,
-            omega=omega,
-            noise=noise,
-            traces=old._remember(kept),
-            tasks=[*old.tasks, task],
+            self,
+            # In the layout in which it is saved: another one would round otherwise.
+            omega=found.omega.contiguous(),
+            noise=min(total.n_samples * found.error / len(self.labels), 1.0),
+            stale=False,
+            factor=found.factor if self.rule.retain == TOTAL else None,
         )
 
     def forget(
@@ -141,16 +183,29 @@ class AnalyticClassifier:
         if not self._separable(tasks, classes):
             if exact:
                 raise ClsnetError(self._why_not_exact(tasks, classes))
-            return self._without(tasks, classes)
+            return self.consolidated()._without(tasks, classes)
         left = self._without(tasks, classes)
         if not left.traces:
-            return left
+            return replace(left, omega=left.omega[:, :0], stale=False)
+        if self._plain:
+            return replace(left, stale=True).consolidated()
         *old, newest = left.traces
         traces = {key: left.traces[key] for key in old}
         omega, noise = replace(left, traces=traces)._consolidate(left.traces[newest], left.labels)
         return replace(left, omega=omega, noise=noise)
 
     # -------------------------------------------------------------- consolidation
+
+    @property
+    def _plain(self) -> bool:
+        """Whether the objective is ridge regression on the sums over all that was seen."""
+        return self.rule.additive and 3 not in self.rule.terms
+
+    def _extended(self, task: list[FullTrace]) -> Factor | None:
+        """Return the kept factor with a further task, if that is cheaper than a new one."""
+        if self.factor is None or not isinstance(task[0], FewSamples):
+            return None
+        return self.factor.extended(task[0].rows)
 
     def _observe(self, batches: Batches) -> dict[Label, Statistics]:
         parts: dict[Label, Statistics] = {}
@@ -160,7 +215,7 @@ class AnalyticClassifier:
                 groups = [(label.item(), np.flatnonzero(y == label)) for label in np.unique(y)]
             for key, rows in groups:
                 if key not in parts:
-                    parts[key] = Statistics(self.dimension, self.device)
+                    parts[key] = Statistics(self.dimension, self.device, self.rule.precision)
                 parts[key].add(A[rows], y[rows])
         return parts
 
@@ -185,7 +240,8 @@ class AnalyticClassifier:
             ridge, error = 1.0, left_out_error(gram, cross, n_samples, 1.0)
             system.rhs[:, : len(self.labels)] += self.omega
         else:
-            ridge, error = self._ridge(gram, cross, n_samples)
+            alone = regress(Sums(gram, cross, n_samples), self.rule.ridge)
+            ridge, error = alone.ridge, alone.error
         system.shared.diagonal().add_(ridge)
         # In the layout in which it is saved: another one would round otherwise.
         return system.solve().contiguous(), min(n_samples * error / len(labels), 1.0)
@@ -195,13 +251,6 @@ class AnalyticClassifier:
         if self.rule.retain == "tasks" and isinstance(key, int):
             return self.rule.memory.gamma_of(key)
         return 1.0
-
-    def _ridge(self, gram: Tensor, cross: Tensor, n_samples: float) -> tuple[float, float]:
-        """Return the ridge and the left-out error that goes with it."""
-        if isinstance(self.rule.ridge, str):
-            return generalised_cross_validation(gram, cross, n_samples)
-        ridge = self.rule.ridge * float(gram.diagonal().mean())
-        return ridge, left_out_error(gram, cross, n_samples, ridge)
 
     def _refuse_known(self, task: Task) -> None:
         known = [label for label in task.classes if label in self.labels]
@@ -215,12 +264,11 @@ class AnalyticClassifier:
 
     def _compress(self, current: FullTrace, batches: Batches) -> Trace:
         """Keep less than everything of the current task, around its declarative parameters."""
-        system = System(current.gram.clone(), current.cross)
-        ridge, _ = self._ridge(current.gram, current.cross, current.n_samples)
-        system.shared.diagonal().add_(ridge)
-        omega = system.solve()  # Eq. (varOmega)
+        sums = Sums(current.gram, current.cross, current.n_samples)
+        alone = regress(sums, self.rule.ridge)
+        omega = alone.omega  # Eq. (varOmega)
         if self.rule.curvature == "low-rank":
-            return LowRankTrace.of(current, omega, self.rule.rank, ridge)
+            return LowRankTrace.of(current, omega, self.rule.rank, alone.ridge)
         rule = self.rule
         F, phantom = plasticity(batches(), current.labels, omega, rule.fisher, rule.phantoms)
         return DiagonalTrace(current.labels, F, F * omega, phantom, current.n_samples)
@@ -296,7 +344,8 @@ class AnalyticClassifier:
         return replace(
             self,
             labels=[self.labels[i] for i in stay],
-            omega=self.omega[:, stay],
+            omega=self.omega if self.stale else self.omega[:, stay],
             traces=traces,
             tasks=left,
+            factor=None,
         )

@@ -6,6 +6,7 @@ the Hessian ``H_t = A_t'A_t`` they keep: all, its leading directions, or a diago
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor
 
 from clsnet.classifier.solvers import System
-from clsnet.classifier.statistics import Label, Statistics
+from clsnet.classifier.statistics import Label, Statistics, with_products
 
 
 class Trace(ABC):
@@ -64,23 +65,32 @@ class FullTrace(Trace):
     def __init__(self, labels: list[Label], gram: Tensor, cross: Tensor, n_samples: float) -> None:
         self.labels, self.gram, self.cross, self.n_samples = labels, gram, cross, n_samples
 
-    @classmethod
-    def of(cls, seen: Statistics) -> FullTrace:
+    @staticmethod
+    def of(seen: Statistics) -> FullTrace:
         """Keep the statistics of a task as they are."""
-        return cls(seen.labels, seen.gram, seen.cross(seen.labels), seen.n_samples)
+        labels, n_samples = seen.labels, seen.n_samples
+        if seen.rows is not None:
+            # The triangular factor has the same Gram matrix, and no row of a sample.
+            rows = torch.linalg.qr(seen.rows, mode="r").R
+            return FewSamples(labels, rows, seen.cross(labels), n_samples)
+        return FullTrace(labels, seen.gram, seen.cross(labels), n_samples)
 
     def add_to(self, system: System, labels: Sequence[Label], gamma: float) -> None:
         """Add ``gamma A'A`` and ``gamma A'Y``."""
         system.shared.add_(self.gram, alpha=gamma)
-        system.rhs.add_(self._cross(labels), alpha=gamma)
+        system.rhs.add_(self.columns(labels), alpha=gamma)
 
     def merge(self, other: Trace, gamma: float = 1.0) -> FullTrace:
         """Sum both matrices."""
         assert isinstance(other, FullTrace)
         labels = _union(self.labels, other.labels)
-        cross = self._cross(labels) + gamma * other._cross(labels)
-        gram = torch.add(self.gram, other.gram, alpha=gamma)
+        cross = self.columns(labels) + gamma * other.columns(labels)
+        gram = other.added_to(self.gram, gamma)
         return FullTrace(labels, gram, cross, self.n_samples + gamma * other.n_samples)
+
+    def added_to(self, gram: Tensor, gamma: float) -> Tensor:
+        """Return ``gram + gamma A'A``."""
+        return torch.add(gram, self.gram, alpha=gamma)
 
     def times(self, gamma: float) -> FullTrace:
         """Scale both matrices."""
@@ -89,14 +99,35 @@ class FullTrace(Trace):
     def without(self, labels: Collection[Label]) -> FullTrace:
         """Drop columns of ``A'Y``."""
         kept = [label for label in self.labels if label not in labels]
-        return FullTrace(kept, self.gram, self._cross(kept), self.n_samples)
+        return FullTrace(kept, self.gram, self.columns(kept), self.n_samples)
 
     def tensors(self) -> dict[str, Tensor]:
         """Return both sums."""
         return {"gram": self.gram, "cross": self.cross}
 
-    def _cross(self, labels: Sequence[Label]) -> Tensor:
-        return _columns(self.cross, self.labels, labels, torch.zeros_like(self.gram[0]))
+    def columns(self, labels: Sequence[Label]) -> Tensor:
+        """``A'Y`` with one column per label; zero for a class that was not seen."""
+        return _columns(self.cross, self.labels, labels, self.cross.new_zeros(len(self.cross)))
+
+
+class FewSamples(FullTrace):
+    """A task with so few samples that a factor of its Gram matrix is kept until it is merged.
+
+    Only a model that keeps every task apart, or has but one, asks for the matrix itself.
+    """
+
+    def __init__(self, labels: list[Label], rows: Tensor, cross: Tensor, n_samples: float) -> None:
+        self.labels, self.rows, self.cross, self.n_samples = labels, rows, cross, n_samples
+
+    @functools.cached_property
+    def gram(self) -> Tensor:  # type: ignore[override]
+        """``A'A``."""
+        size = self.rows.shape[1]
+        return with_products(self.rows.new_zeros(size, size), self.rows)
+
+    def added_to(self, gram: Tensor, gamma: float) -> Tensor:
+        """Return ``gram + gamma A'A``."""
+        return with_products(gram, gamma**0.5 * self.rows)
 
 
 class LowRankTrace(Trace):

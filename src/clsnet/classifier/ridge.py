@@ -1,77 +1,266 @@
-"""The ridge, chosen from Gram matrices alone."""
+"""Ridge regression from Gram matrices alone, and the ridge that suits them."""
 
 from __future__ import annotations
 
 import functools
+import itertools
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from clsnet.classifier.factor import Factor
+from clsnet.classifier.quadrature import Quadrature
+from clsnet.classifier.solvers import refine, solve_shared
+
 GRID = tuple(10.0 ** (exponent / 2) for exponent in range(-18, 7))
 START = GRID.index(1e-5)
 PROBES = 64
+COARSE = 512  # up to this size the walk begins at START, beyond where a quarter of the columns ends
+DIRECT = 1000  # up to this size a factorisation per ridge costs less than the steps of a quadrature
+REACH = 3  # half powers of ten over which a quadrature is trusted to converge soon
+MOST_STEPS = 16
 
 
-def generalised_cross_validation(
-    gram: Tensor, cross: Tensor, n_samples: float
-) -> tuple[float, float]:
-    """Return the ridge with the least generalised cross-validation error, and that error.
+@dataclass(frozen=True)
+class Sums:
+    """What ridge regression needs of data: ``A'A``, ``A'Y`` with one-hot rows in Y, and N."""
 
-    The error of leaving samples out, ``|Y - A Omega|^2 / (N - df)^2`` with
-    ``df = tr(A'A (A'A + ridge I)^-1)``, follows from ``A'A``, ``A'Y`` and N: no sample is held out
-    and none is looked at twice, so the choice depends on the total of what was seen and not on its
-    order. The ridge is found by walking downhill, always from the same place, over a grid of half
-    powers of ten times the mean diagonal of ``A'A``.
+    gram: Tensor
+    cross: Tensor
+    n_samples: float
 
-    Parameters
-    ----------
-    gram, cross
-        ``A'A`` and ``A'Y`` with one-hot rows in Y, over everything seen.
-    n_samples
-        Number of rows of A.
-    """
-    scale = float(gram.diagonal().mean()) or 1.0
+    @functools.cached_property
+    def scale(self) -> float:
+        """Mean diagonal of ``A'A``: what ridges are relative to."""
+        return float(self.gram.diagonal().mean()) or 1.0
 
-    @functools.cache
-    def error(index: int) -> float:
-        return left_out_error(gram, cross, n_samples, GRID[index] * scale)
+    @functools.cached_property
+    def probes(self) -> Tensor:
+        """Columns v for ``tr(M) = sum v'Mv``: the identity, or random signs where they suffice.
 
-    best = START
-    while True:
-        around = [i for i in (best - 1, best, best + 1) if 0 <= i < len(GRID)]
-        lowest = min(around, key=lambda i: (error(i), -i))
-        if lowest == best:
-            return GRID[best] * scale, error(best)
-        best = lowest
+        The trace is at most N and corrects N: known to ``sqrt(2 N / probes)`` it is known well
+        enough.
+        """
+        size = len(self.gram)
+        n_probes = PROBES if self.n_samples > 4 * size else 4 * PROBES
+        if size <= n_probes:
+            return torch.eye(size, dtype=self.gram.dtype, device=self.gram.device)
+        signs = np.random.RandomState(0).randint(0, 2, (size, n_probes)) * 2.0 - 1.0
+        return torch.as_tensor(signs / n_probes**0.5).to(self.gram)
+
+    def some(self, n_columns: int) -> Sums:
+        """Return the sums over some columns of A, always the same."""
+        order = np.random.RandomState(0).permutation(len(self.gram))[:n_columns]
+        rows = torch.as_tensor(np.sort(order), device=self.gram.device)
+        return Sums(self.gram[rows[:, None], rows], self.cross[rows], self.n_samples)
+
+    def residual(self, ridge: float, inverse: float, squared: float) -> float:
+        """Return ``|Y - A Omega|^2``, of ``tr(B'MB)`` and ``tr(B'MMB)``.
+
+        B is ``A'Y`` and M is ``(A'A + ridge I)^-1``, so ``Omega = M B`` and
+        ``|Y - A Omega|^2 = N - tr(Omega'B) - ridge |Omega|^2``.
+        """
+        return self.n_samples - inverse - ridge * squared
+
+    def left(self, ridge: float, trace: float) -> float:
+        """Return ``N - df``, of ``tr(M)``."""
+        return self.n_samples - (len(self.gram) - ridge * trace)
+
+    def error(self, residual: float, left: float) -> float:
+        """Return the error on data left out, over N."""
+        # None is left where rounding has made the Gram matrix indefinite: nothing can be told.
+        if not residual > 0 or left < 0.01 * self.n_samples:
+            return math.inf
+        return residual / left**2
+
+
+@dataclass(frozen=True)
+class Regression:
+    """A solution: Omega, the ridge, the left-out error, and the factor, if there is one."""
+
+    ridge: float
+    error: float
+    omega: Tensor
+    factor: Factor | None
 
 
 def left_out_error(gram: Tensor, cross: Tensor, n_samples: float, ridge: float) -> float:
     """Return ``|Y - A Omega|^2 / (N - df)^2``; N times that is the error on samples left out."""
+    sums = Sums(gram, cross, n_samples)
     matrix = gram.clone()
     matrix.diagonal().add_(ridge)
-    factor, failed = torch.linalg.cholesky_ex(matrix)
+    lower, failed = torch.linalg.cholesky_ex(matrix)
     if failed:
         return float("inf")
-    omega = torch.cholesky_solve(cross, factor)
-    halves = torch.linalg.solve_triangular(factor, _probes(gram, n_samples), upper=False)
-    left = n_samples - (len(gram) - ridge * float(halves.square().sum()))
-    if left < 0.01 * n_samples:
-        return float("inf")
-    # |Y - A Omega|^2 = N - tr(Omega'B) - ridge |Omega|^2, as (A'A + ridge I) Omega = B.
-    residual = n_samples - float((omega * cross).sum()) - ridge * float(omega.square().sum())
-    # None is left only where rounding has made the Gram matrix indefinite: nothing can be told.
-    return residual / left**2 if residual > 0 else float("inf")
+    n_classes = cross.shape[1]
+    columns = torch.cat([cross, sums.probes], dim=1)
+    halves = torch.linalg.solve_triangular(lower, columns, upper=False)
+    omega = torch.linalg.solve_triangular(lower.T, halves[:, :n_classes], upper=True)
+    forms = halves.square().sum(dim=0)
+    inverse, trace = float(forms[:n_classes].sum()), float(forms[n_classes:].sum())
+    residual = sums.residual(ridge, inverse, float(omega.square().sum()))
+    return sums.error(residual, sums.left(ridge, trace))
 
 
-def _probes(gram: Tensor, n_samples: float) -> Tensor:
-    """Return columns v for ``tr(M) = sum v'Mv``: the identity, or random signs where they suffice.
+def regress(sums: Sums, ridge: float | str = "auto", kept: Factor | None = None) -> Regression:
+    """Solve ``(A'A + ridge I) Omega = A'Y`` and estimate the error on samples left out.
 
-    The trace is at most N and corrects N: known to ``sqrt(2 N / probes)`` it is known well enough.
+    The error is that of generalised cross-validation, ``|Y - A Omega|^2 / (N - df)^2`` with
+    ``df = tr(A'A (A'A + ridge I)^-1)``. It follows from ``A'A``, ``A'Y`` and N: no sample is held
+    out and none is looked at twice, so that the ridge with the least error depends on the total
+    of what was seen and not on its order. It is found by walking downhill over a grid of half
+    powers of ten times the mean diagonal of ``A'A``. A small matrix starts from a fixed place; a
+    large one from where a fixed quarter of its columns ends, seldom more than two steps away.
+
+    Parameters
+    ----------
+    sums
+        What is known of everything seen.
+    ridge
+        Relative to the mean diagonal of ``A'A``, or ``"auto"``: the one with the least error.
+    kept
+        A factor of ``A'A`` with some ridge. It makes the answer cheaper and never another one.
     """
-    size = len(gram)
-    n_probes = PROBES if n_samples > 4 * size else 4 * PROBES
-    if size <= n_probes:
-        return torch.eye(size, dtype=gram.dtype, device=gram.device)
-    signs = np.random.RandomState(0).randint(0, 2, (size, n_probes)) * 2.0 - 1.0
-    return torch.as_tensor(signs / n_probes**0.5, dtype=gram.dtype, device=gram.device)
+    curve = Curve(sums, kept) if kept is not None else None
+    if isinstance(ridge, str):
+        index, curve = _best(sums, curve)
+        value = GRID[index] * sums.scale
+    else:
+        value = ridge * sums.scale
+    if curve is None or not 0.8 < value / curve.factor.ridge < 1.25:
+        curve = None
+    factor = curve.factor if curve else Factor.of(sums.gram, value)
+    if factor is None:
+        matrix = sums.gram.clone()
+        matrix.diagonal().add_(value)
+        error = left_out_error(sums.gram, sums.cross, sums.n_samples, value)
+        return Regression(value, error, solve_shared(matrix, sums.cross), None)
+    omega = factor.solve(sums.cross)
+    if factor.ridge != value or factor.n_rows:
+        better = refine(sums.gram, value, sums.cross, factor)
+        if better is None:
+            warnings.warn(
+                "the kept factorisation is too far from the new sums; factorising these instead.",
+                stacklevel=2,
+            )
+            return regress(sums, value / sums.scale)
+        omega = better
+    inverse, squared = float((omega * sums.cross).sum()), float(omega.square().sum())
+    left = sums.left(value, (curve or Curve(sums, factor)).trace(value))
+    error = sums.error(sums.residual(value, inverse, squared), left)
+    return Regression(value, error, omega, factor)
+
+
+def _best(sums: Sums, curve: Curve | None = None) -> tuple[int, Curve | None]:
+    """Return the point of the grid with the least error, and the curve that has shown it."""
+    size = len(sums.gram)
+    start = START if size <= COARSE else _best(sums.some(size // 4))[0]
+
+    @functools.cache
+    def error(index: int) -> float:
+        return left_out_error(sums.gram, sums.cross, sums.n_samples, GRID[index] * sums.scale)
+
+    while size > DIRECT:
+        if curve is None:
+            factor = Factor.of(sums.gram, GRID[start] * sums.scale)
+            if factor is None:
+                break
+            curve = Curve(sums, factor)
+        near = curve.near
+        best = _downhill(start, curve.lower(error), near) if start in near else start
+        if best in near and (best not in (near[0], near[-1]) or best in (0, len(GRID) - 1)):
+            return best, curve
+        start, curve = best, None
+    return _downhill(start, lambda i, j: error(i) < error(j), range(len(GRID))), None
+
+
+def _downhill(start: int, lower: Callable[[int, int], bool], within: range) -> int:
+    """Walk from `start` while a neighbour is lower; of equals the one with the larger ridge."""
+    best = start
+    while True:
+        lowest = best
+        for i in (best + 1, best - 1):
+            if i in within and (lower(i, lowest) or (i > lowest and not lower(lowest, i))):
+                lowest = i
+        if lowest == best:
+            return best
+        best = lowest
+
+
+class Curve:
+    """The left-out error as a function of the ridge, from one factorisation.
+
+    More steps are taken as long as two ridges cannot be told apart; where that does not help they
+    are factorised. So the curve never answers otherwise than factorisations would.
+    """
+
+    def __init__(self, sums: Sums, factor: Factor) -> None:
+        self.sums, self.factor = sums, factor
+        self.n_classes = sums.cross.shape[1]
+
+    @functools.cached_property
+    def quadrature(self) -> Quadrature:
+        """Sums over the spectrum, for ``A'Y`` and the probes."""
+        return Quadrature(self.factor, torch.cat([self.sums.cross, self.sums.probes], dim=1))
+
+    @property
+    def near(self) -> range:
+        """Points of the grid that few steps reach."""
+        centre = round(2 * math.log10(self.factor.ridge / self.sums.scale / GRID[0]))
+        return range(max(centre - REACH, 0), min(centre + REACH + 1, len(GRID)))
+
+    def lower(self, exact: Callable[[int], float]) -> Callable[[int, int], bool]:
+        """Return whether one point of the grid has a lower error than another."""
+
+        def compare(i: int, j: int) -> bool:
+            while self.quadrature.n_steps < MOST_STEPS:
+                one = self.bounds(GRID[i] * self.sums.scale)
+                two = self.bounds(GRID[j] * self.sums.scale)
+                if one[1] < two[0] or two[1] < one[0] or one[0] == two[0] == math.inf:
+                    return one[0] < two[0]
+                self.quadrature.step()
+            return exact(i) < exact(j)
+
+        return compare
+
+    def trace(self, ridge: float) -> float:
+        """Return ``tr (A'A + ridge I)^-1``, for a ridge close to that of the factor."""
+        columns, rate = self.quadrature, self.quadrature.rate(ridge)
+        trace = math.inf
+        for n_steps in itertools.count(1):
+            if n_steps > columns.n_steps:
+                columns.step()
+            before, trace = trace, float(columns.forms(ridge, n_steps)[0][self.n_classes :].sum())
+            if rate == 0 or abs(trace - before) * rate <= 1e-11 * trace:
+                break
+        return trace
+
+    def bounds(self, ridge: float) -> tuple[float, float]:
+        """Return the least and the largest error that further steps may lead to.
+
+        Each of the three sums goes one way with every step, by ever less; what is still to come is
+        taken as twice a geometric series.
+        """
+        n_steps, rate = self.quadrature.n_steps, self.quadrature.rate(ridge)
+        if n_steps < 2:
+            return 0.0, math.inf
+        now, before = self._sums(ridge, n_steps), self._sums(ridge, n_steps - 1)
+        residual, left = self.sums.residual(ridge, *now[:2]), self.sums.left(ridge, now[2])
+        inverse, squared, trace = (
+            2 * abs(a - b) * rate / (1 - rate) + 1e-12 * abs(a)
+            for a, b in zip(now, before, strict=True)
+        )
+        doubt, other = inverse + ridge * squared, ridge * trace
+        least = self.sums.error(max(residual - doubt, 0.0), left + other)
+        return least, self.sums.error(residual + doubt, left - other)
+
+    def _sums(self, ridge: float, n_steps: int) -> tuple[float, float, float]:
+        """``tr(B'MB)``, ``tr(B'MMB)`` and ``tr(M)``."""
+        inverse, squared = self.quadrature.forms(ridge, n_steps)
+        n = self.n_classes
+        return float(inverse[:n].sum()), float(squared[:n].sum()), float(inverse[n:].sum())

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-import math
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-TOLERANCE = 1e-11
+from clsnet.classifier.factor import Factor, rounding, solve_lower
+
+TOLERANCE = 1e-11  # at which an iteration stops
+ACCEPTED = 1e-7  # of a solution when it is checked at last
 MOST_STEPS = 60
+
+# What solutions cost, in seconds over those of the arithmetic of a factorisation. Measured by
+# `python benchmarks/all.py per_class`, "solver_costs" in results/bench/cpu.json: steps of the
+# paper's rule with gammas from 100 to 10^8, at most, and columns that a step takes for nothing, as
+# it waits for memory.
+STEPS = 18
+STEP_COST = 0.5
+FREE_COLUMNS = 40
+
+MOST_NUMBERS = 2**24  # in the matrices that are factorised at once
 
 
 @dataclass
@@ -38,15 +52,18 @@ class System:
             omega = solve_by_conjugate_gradients(self.shared, self.diagonal, self.rhs)
             if omega is not None:
                 return omega
+            warnings.warn(
+                "conjugate gradients missed their tolerance; factorising once per class instead.",
+                stacklevel=2,
+            )
         return solve_per_class(self.shared, self.diagonal, self.rhs)
 
 
 def solve_shared(matrix: Tensor, rhs: Tensor) -> Tensor:
     """Solve a symmetric positive semi-definite system; least norm where it is singular."""
-    factor, failed = torch.linalg.cholesky_ex(matrix)
-    rounding = 16 * len(matrix) * torch.finfo(matrix.dtype).eps * matrix.diagonal().max()
-    if not failed and factor.diagonal().min().square() > rounding:
-        return torch.cholesky_solve(rhs, factor)
+    factor = Factor.of(matrix, 0.0)
+    if factor is not None:
+        return factor.solve(rhs)
     values, vectors = torch.linalg.eigh(matrix)
     keep = values > values[-1].clamp_min(0) * matrix.shape[0] * torch.finfo(matrix.dtype).eps
     inverse = torch.where(keep, 1 / torch.where(keep, values, 1.0), 0.0)
@@ -55,51 +72,77 @@ def solve_shared(matrix: Tensor, rhs: Tensor) -> Tensor:
 
 
 def solve_per_class(shared: Tensor, diagonal: Tensor, rhs: Tensor) -> Tensor:
-    """Solve each class's system by a factorisation of its own (the paper's PMD)."""
+    """Solve each class's system by a factorisation of its own (the paper's PMD), many at once."""
+    at_once = max(1, MOST_NUMBERS // shared.numel())
     columns = []
-    for c in range(rhs.shape[1]):
-        matrix = shared.clone()
-        matrix.diagonal().add_(diagonal[:, c])
-        columns.append(solve_shared(matrix, rhs[:, c : c + 1]))
+    for start in range(0, rhs.shape[1], at_once):
+        own = slice(start, start + at_once)
+        matrices = shared + torch.diag_embed(diagonal[:, own].T)
+        factors, failed = torch.linalg.cholesky_ex(matrices)
+        solutions = solve_lower(factors, rhs[:, own].T[:, :, None])[:, :, 0]
+        least = factors.diagonal(dim1=1, dim2=2).amin(dim=1).square()
+        for i in torch.nonzero((failed > 0) | ~(least > rounding(matrices))).flatten().tolist():
+            solutions[i] = solve_shared(matrices[i], rhs[:, start + i, None])[:, 0]
+        columns.append(solutions.T)
     return torch.cat(columns, dim=1)
 
 
 def iterating_pays(dimension: int, n_classes: int) -> bool:
-    """Whether a few products with all columns beat one factorisation per class."""
-    factorisations = n_classes * dimension**3 / 3
-    iterations = dimension**3 / 3 + MOST_STEPS / 2 * 4 * dimension**2 * n_classes
-    return iterations < factorisations
+    """Whether steps with all columns are expected to cost less than one factorisation per class."""
+    factorisation = dimension**3 / 3
+    step = STEP_COST * 4 * dimension**2 * (n_classes + FREE_COLUMNS)
+    return factorisation + STEPS * step < n_classes * factorisation
 
 
 def solve_by_conjugate_gradients(shared: Tensor, diagonal: Tensor, rhs: Tensor) -> Tensor | None:
-    """Solve all classes at once, preconditioned by one factorisation for their mean diagonal.
+    """Solve all classes at once, or return None if the tolerance is missed.
 
-    Returns None if a residual stays above the tolerance: the caller then factorises.
+    One factorisation, for the mean of all diagonals, preconditions every class; it is scaled so
+    that its diagonal becomes that of the class.
     """
-    mean = shared.clone()
-    mean.diagonal().add_(diagonal.mean(dim=1))
-    factor, failed = torch.linalg.cholesky_ex(mean)
-    if failed:
+    mean = diagonal.mean(dim=1)
+    factor = Factor.of(shared + torch.diag(mean), 0.0)
+    if factor is None:
         return None
+    own = shared.diagonal()
+    scale = ((own + mean)[:, None] / (own[:, None] + diagonal)).sqrt()
+    return conjugate_gradients(
+        lambda x: shared @ x + diagonal * x, lambda x: scale * factor.solve(scale * x), rhs
+    )
 
-    def apply(x: Tensor) -> Tensor:
-        return shared @ x + diagonal * x
 
-    goal = TOLERANCE * rhs.norm(dim=0).clamp_min(math.sqrt(torch.finfo(rhs.dtype).tiny))
-    omega = torch.cholesky_solve(rhs, factor)
+def refine(gram: Tensor, ridge: float, rhs: Tensor, factor: Factor) -> Tensor | None:
+    """Solve ``(gram + ridge I) x = rhs`` by the factor of a matrix close to it, or return None."""
+    return conjugate_gradients(lambda x: torch.add(gram @ x, x, alpha=ridge), factor.solve, rhs)
+
+
+def conjugate_gradients(
+    apply: Callable[[Tensor], Tensor], precondition: Callable[[Tensor], Tensor], rhs: Tensor
+) -> Tensor | None:
+    """Solve for all columns at once; None if the tolerance is missed after `MOST_STEPS`.
+
+    The preconditioned residual is the error still made, as far as the preconditioner is close to
+    the inverse; it has to be small beside the solution. The residual that the steps carry along
+    drifts by rounding, so the solution is checked by one of its own.
+    """
+
+    def small(error: Tensor, tolerance: float) -> bool:
+        return bool((error.norm(dim=0) <= tolerance * omega.norm(dim=0)).all())
+
+    omega = precondition(rhs)
     residual = rhs - apply(omega)
-    z = torch.cholesky_solve(residual, factor)
-    direction = z
+    direction = z = precondition(residual)
     rz = (residual * z).sum(dim=0)
-    for _ in range(MOST_STEPS):
-        if bool((residual.norm(dim=0) <= goal).all()):
-            return omega
+    n_steps = 0
+    while not small(z, TOLERANCE) and n_steps < MOST_STEPS:
         image = apply(direction)
         curvature = (direction * image).sum(dim=0)
         step = torch.where(curvature > 0, rz / curvature, 0.0)
         omega = omega + step * direction
         residual = residual - step * image
-        z = torch.cholesky_solve(residual, factor)
+        z = precondition(residual)
         rz, old = (residual * z).sum(dim=0), rz
         direction = z + torch.where(old > 0, rz / old, 0.0) * direction
-    return None
+        n_steps += 1
+    done = n_steps < MOST_STEPS and small(precondition(rhs - apply(omega)), ACCEPTED)
+    return omega if done else None

@@ -1,0 +1,89 @@
+"""Many tasks over all data at once, with the features of ``--preset fast``."""
+
+from __future__ import annotations
+
+import functools
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import RidgeClassifier
+
+from clsnet import CLSNet
+from clsnet.classifier.analytic import AnalyticClassifier, Rule
+from clsnet.data import load_dataset
+from timing import DEVICE, GPU, alternating, exponent, ratio
+
+IMAGES, ROWS = 30_000, 4_096
+TASKS = (1, 2, 5, 10, 20)
+
+
+@functools.cache
+def represented() -> tuple[Any, np.ndarray]:
+    """Return the features of images, sorted by class, and their labels."""
+    import torch
+
+    data = load_dataset("FashionMNIST")
+    X, y = data.X_train[:IMAGES], data.y_train[:IMAGES]
+    order = np.argsort(y, kind="stable")
+    X, y = X[order], y[order]
+    extractor = CLSNet(preset="fast").new_extractor(X.shape[1:]).fit(X[::5], DEVICE)
+    parts = [extractor.transform(X[i : i + ROWS]) for i in range(0, len(X), ROWS)]
+    return torch.cat(parts), y
+
+
+def learn(n_tasks: int, each: bool = False) -> AnalyticClassifier:
+    """Learn everything in so many tasks; weights are solved for after each one, or at the end."""
+    A, y = represented()
+    classifier = AnalyticClassifier(Rule(), A.shape[1], DEVICE)
+    for rows in np.array_split(np.arange(len(y)), n_tasks):
+        task = slice(rows[0], rows[-1] + 1)
+        batches = [
+            (A[task][i : i + ROWS], y[task][i : i + ROWS]) for i in range(0, len(rows), ROWS)
+        ]
+        classifier = classifier.observe(lambda batches=batches: batches)
+        if each:
+            classifier = classifier.consolidated()
+    return classifier.consolidated()
+
+
+def run() -> dict[str, Any]:
+    A, y = represented()
+    as_numpy = A.cpu().numpy()
+    as_double = as_numpy.astype(np.float64)
+    runs: dict[str, Callable[[], Any]] = {
+        "ridge classifier": lambda: RidgeClassifier().fit(as_double, y),
+        "ridge classifier, float32": lambda: RidgeClassifier().fit(as_numpy, y),
+        "ten, weights after each": lambda: learn(10, each=True),
+        **{str(n): (lambda n=n: learn(n)) for n in TASKS},
+    }
+    times = alternating(runs, rounds=3, warm=GPU)
+    medians = [statistics.median(times[str(n)]) for n in TASKS]
+    found = {
+        "ten_tasks_over_ridge_classifier": ratio(times["10"], times["ridge classifier"]),
+        "ten_tasks_over_ridge_classifier_float32": ratio(
+            times["10"], times["ridge classifier, float32"]
+        ),
+        "ten_tasks_with_weights_after_each_over_ridge_classifier": ratio(
+            times["ten, weights after each"], times["ridge classifier"]
+        ),
+        "tasks_exponent": exponent(TASKS, medians),
+        "tasks": list(TASKS),
+        "tasks_time_over_one_task": [ratio(times[str(n)], times["1"]) for n in TASKS],
+    }
+    print(f"ten tasks over RidgeClassifier, D = {A.shape[1]}: {found}")
+    return found
+
+
+def plot(found: dict[str, Any], draw: Any) -> None:
+    draw.lines(
+        "tasks",
+        f"Time of T tasks over one of the same data: T^{found['tasks_exponent']:.2f}",
+        "tasks",
+        {"learning": (found["tasks"], found["tasks_time_over_one_task"])},
+    )
+
+
+if __name__ == "__main__":
+    run()
