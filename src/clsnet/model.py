@@ -22,6 +22,7 @@ from clsnet.classifier.forgetting import Memory
 from clsnet.classifier.statistics import Batch
 from clsnet.data.images import Images
 from clsnet.devices import torch_device
+from clsnet.distributed import share
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Augmentation, Backbone, Extractor
 from clsnet.extractor.backbones import Network, is_photograph, resolve_backbone
@@ -101,6 +102,8 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         Classes known now, in the order in which tasks brought them.
     tasks_ : list of Task
         Every task learned: its classes and their numbers of samples.
+    notes_ : dict
+        Whatever JSON can hold, saved with the model; there if somebody wrote it.
 
     References
     ----------
@@ -123,6 +126,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
     classifier_: AnalyticClassifier
     sample_shape_: tuple[int, ...]
     n_features_in_: int
+    notes_: dict[str, Any]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = PARAMETERS
 
@@ -220,6 +224,12 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         self._learn(batches)
         return self
 
+    def prepare(self, X: Any) -> Self:
+        """Fix the extractor, given samples of a first task; nothing is learned yet."""
+        self._validate_params()
+        self._fix_extractor(self._validated_samples(X, reset=True))
+        return self
+
     def forget(
         self, *, task: int | None = None, classes: Collection[Any] = (), exact: bool = True
     ) -> Self:
@@ -272,14 +282,17 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return probabilities, one column per class.
+        """Return probabilities, one column per class."""
+        return self.probabilities(self._scores(X))
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Return the probabilities that scores, one column per class, stand for.
 
         Scores are taken as one-hot vectors with Gaussian noise, whose variance the Gram matrices
         tell; the probability of a class is then proportional to ``exp(score / variance)``.
         """
-        scores = torch.from_numpy(self._scores(X))
         variance = max(self.classifier_.noise, LEAST_NOISE)
-        return torch.softmax(scores / variance, dim=1).numpy()
+        return torch.softmax(torch.from_numpy(scores) / variance, dim=1).numpy()
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each sample."""
@@ -355,9 +368,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         rule = self._rule()
         if not hasattr(self, "extractor_"):
             sample, batches = peek(batches, FIT_SAMPLES, lambda pair: self._validated(*pair)[0])
-            self.extractor_ = self.new_extractor(sample.shape[1:])
-            self.extractor_.fit(sample, torch_device(self.device))
-            self.classifier_ = self._new_classifier()
+            self._fix_extractor(sample)
         was = self.classifier_.rule
         if self.classifier_.tasks and (was.curvature, was.retain) != (rule.curvature, rule.retain):
             raise ClsnetError("curvature and retain cannot change once a task has been learned.")
@@ -370,12 +381,19 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
                 yield X, y
 
         def represented() -> Iterator[Batch]:
+            mine = share()
             for X, y in rebatch(valid(), ROWS):
-                yield self.extractor_.transform(X), y
+                if len(y[mine]):
+                    yield self.extractor_.transform(X[mine]), y[mine]
 
         self.classifier_ = replace(self.classifier_, rule=rule).learn(represented)
         if not torch.isfinite(self.classifier_.omega).all():
             raise ClsnetError("these samples hold values too large to be squared; scale them down.")
+
+    def _fix_extractor(self, sample: Any) -> None:
+        self.extractor_ = self.new_extractor(sample.shape[1:])
+        self.extractor_.fit(sample, torch_device(self.device))
+        self.classifier_ = self._new_classifier()
 
     def _validated(self, X: Any, y: Any) -> Samples:
         X = self._validated_samples(X, reset=not hasattr(self, "sample_shape_"))
@@ -387,6 +405,8 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
 
     def _validated_samples(self, data: Any, reset: bool) -> Any:
         if isinstance(data, Images):
+            if not len(data):
+                raise ClsnetError("found 0 samples: give at least one image.")
             X: Any = data
             self.n_features_in_ = X.shape[1]
         else:
@@ -471,6 +491,8 @@ def load(path: str | os.PathLike[str], device: str = "auto") -> CLSNet:
     model.n_features_in_ = model.sample_shape_[0]
     if "feature_names" in header:
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+    if "notes" in header:
+        model.notes_ = header["notes"]
     place = torch_device(device)
     model.extractor_ = snapshot.extractor_from(header, tensors).to(place)
     model.classifier_ = snapshot.classifier_from(header, tensors, model._rule(), place)

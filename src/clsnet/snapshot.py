@@ -48,6 +48,8 @@ def header_of(model: CLSNet) -> dict[str, Any]:
         header["fingerprint"] = extractor.backbone.fingerprint
     if hasattr(model, "feature_names_in_"):
         header["feature_names"] = model.feature_names_in_.tolist()
+    if hasattr(model, "notes_"):
+        header["notes"] = model.notes_
     return header
 
 

@@ -45,7 +45,8 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Read a model, or say in one line why the file is not one."""
     try:
         path.open("rb").close()  # safetensors does not say why a file cannot be opened
-        with safetensors.safe_open(path, framework="pt") as file:
+        # As arrays: on the way to a tensor, torch would turn Ctrl-C into a ValueError.
+        with safetensors.safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
             if metadata.get("format") != FORMAT:
                 raise ClsnetError(f"{path} is a safetensors file, but not a clsnet model.")
@@ -55,7 +56,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
                     f"{path} was written by a newer clsnet (format {version}, this one reads "
                     f"up to {VERSION}); upgrade clsnet to read it."
                 )
-            packed = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except ClsnetError:
         raise
     except OSError as error:
@@ -63,6 +64,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise ClsnetError(f"cannot read {path}: {reason}.") from None
     except Exception:
         raise ClsnetError(f"{path} is damaged or not a clsnet model.") from None
+    packed = {name: torch.from_numpy(array) for name, array in arrays.items()}
     text = metadata.get("header", "")
     if metadata.get("checksum") != _checksum(text, packed):
         raise ClsnetError(f"{path} is damaged: its contents do not match its checksum.")
@@ -93,5 +95,5 @@ def _checksum(header: str, tensors: dict[str, Tensor]) -> str:
     for name in sorted(tensors):
         form = f"{name} {tensors[name].dtype} {tuple(tensors[name].shape)}"
         value = zlib.crc32(form.encode(), value)
-        value = zlib.crc32(tensors[name].flatten().view(torch.uint8).numpy().data, value)
+        value = zlib.crc32(tensors[name].numpy().data, value)
     return f"{value:08x}"

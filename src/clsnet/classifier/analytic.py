@@ -23,6 +23,7 @@ from clsnet.classifier.plasticity import plasticity
 from clsnet.classifier.ridge import Sums, left_out_error, regress
 from clsnet.classifier.solvers import System
 from clsnet.classifier.statistics import PRECISIONS, Batch, Label, Statistics
+from clsnet.distributed import summed
 from clsnet.errors import ClsnetError
 
 Batches = Callable[[], Iterable[Batch]]
@@ -217,7 +218,7 @@ class AnalyticClassifier:
                 if key not in parts:
                     parts[key] = Statistics(self.dimension, self.device, self.rule.precision)
                 parts[key].add(A[rows], y[rows])
-        return parts
+        return summed(parts, Statistics(self.dimension, self.device, self.rule.precision))
 
     def _consolidate(self, current: Trace, labels: list[Label]) -> tuple[Tensor, float]:
         """Solve the objective for Omega_{1:T} (Eq. varOmega_cc) and estimate the noise."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from clsnet.classifier.statistics import Batch, Label
+from clsnet.distributed import add_up
 
 FISHERS = ("mean-of-squares", "square-of-mean")
 
@@ -56,5 +57,6 @@ def plasticity(
         else:
             total += A.T @ error
         n_samples += len(y)
+    total, n_samples = add_up(total), int(add_up(torch.tensor(n_samples)))
     F = total / n_samples if fisher == "mean-of-squares" else total.square() / n_samples
     return F[:, :-1], F[:, -1]

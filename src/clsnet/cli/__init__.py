@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import AbstractContextManager, nullcontext
 
 
 def main() -> None:
@@ -14,7 +16,8 @@ def main() -> None:
     from clsnet.errors import ClsnetError
 
     try:
-        app()
+        with _together():
+            app()
     except ClsnetError as error:
         print(f"clsnet: {error}", file=sys.stderr)
         sys.exit(2)
@@ -22,3 +25,12 @@ def main() -> None:
         if end.code == 130:
             print("clsnet: interrupted; what was finished is kept.", file=sys.stderr)
         raise
+
+
+def _together() -> AbstractContextManager[None]:
+    """Join the other processes, if ``torchrun`` started this one."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return nullcontext()
+    from clsnet.distributed import joined
+
+    return joined()

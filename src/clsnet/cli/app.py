@@ -8,9 +8,14 @@ import typer
 
 from clsnet.cli.bench import bench
 from clsnet.cli.datasets import datasets
+from clsnet.cli.forget import forget
+from clsnet.cli.info import info
+from clsnet.cli.learn import learn
 from clsnet.cli.methods import methods
+from clsnet.cli.predict import predict
 from clsnet.cli.pretrain import pretrain
 from clsnet.cli.report import report
+from clsnet.cli.undo import undo
 
 app = typer.Typer(
     name="clsnet",
@@ -39,6 +44,19 @@ def _root(
     pass
 
 
+app.command(
+    epilog="Examples:\n\n"
+    "clsnet learn pets.clsnet photos/january\n\n"
+    "clsnet learn pets.clsnet photos/february --dry-run"
+)(learn)
+app.command(
+    epilog="Examples:\n\n"
+    "clsnet predict pets.clsnet img1.jpg inbox --top 3\n\n"
+    "clsnet predict pets.clsnet inbox --json"
+)(predict)
+app.command(epilog="Example: clsnet forget pets.clsnet dog")(forget)
+app.command(epilog="Example: clsnet info pets.clsnet")(info)
+app.command(epilog="Example: clsnet undo pets.clsnet")(undo)
 app.command(
     epilog="Examples:\n\n"
     "clsnet bench FashionMNIST-10/5\n\n"

@@ -93,13 +93,14 @@ def bench(
     from rich.markup import escape
 
     from clsnet.data import load_sequence
+    from clsnet.distributed import n_ranks, rank
     from clsnet.evaluation.harness import Job, check_backbone, check_protocol
     from clsnet.evaluation.seen import check_unseen
     from clsnet.evaluation.store import check_writable
     from clsnet.methods import check_options, get_method
     from clsnet.reporting.tables import summarise
 
-    console = Console()
+    console = Console(quiet=rank() > 0)
     options = dict(_parsed(text) for text in option or ())
     chosen = [get_method(name) for name in dict.fromkeys(method or ["clsnet"])]
     for one in chosen:
@@ -140,6 +141,8 @@ def bench(
         for index in range(orders)
     ]
     workers = jobs or min(len(todo), os.cpu_count() or 1)
+    if n_ranks() > 1:
+        workers = 1  # each run is the work of all processes
     runs, failed = _run(todo, tasks, data, workers, console)
     if runs:
         _print(console, summarise(runs))

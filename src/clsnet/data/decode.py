@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 # A closed list: some of Pillow's formats start other programs.
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
+HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
 
 
 class Unreadable(ClsnetError):
@@ -54,7 +56,8 @@ def decode(encoded: bytes, size: int | None = None) -> npt.NDArray[np.uint8]:
     except ImportError:
         raise ClsnetError("reading images needs Pillow: pip install 'clsnet[vision]'") from None
     try:
-        with Image.open(io.BytesIO(encoded), formats=FORMATS) as image:
+        formats = (*FORMATS, *_heif(encoded))
+        with Image.open(io.BytesIO(encoded), formats=formats) as image:
             if image.width * image.height > (Image.MAX_IMAGE_PIXELS or np.inf):
                 raise Unreadable(f"{image.width} x {image.height} pixels are too many")
             ImageOps.exif_transpose(image, in_place=True)
@@ -68,6 +71,18 @@ def decode(encoded: bytes, size: int | None = None) -> npt.NDArray[np.uint8]:
         raise Unreadable("not an image of a known format") from None
     except Exception as error:  # Pillow raises nearly everything when its input is broken
         raise Unreadable(" ".join(str(error).split()) or type(error).__name__) from error
+
+
+def _heif(encoded: bytes) -> tuple[str, ...]:
+    """Return the name of the format that phones use, if these bytes have it."""
+    if encoded[4:8] != b"ftyp" or encoded[8:12] not in HEIF_BRANDS:
+        return ()
+    try:
+        pillow_heif = importlib.import_module("pillow_heif")
+    except ImportError:
+        raise Unreadable("HEIC needs pillow-heif (pip install 'clsnet[heic]')") from None
+    pillow_heif.register_heif_opener()
+    return ("HEIF",)
 
 
 def _rgb(image: Image.Image) -> Image.Image:

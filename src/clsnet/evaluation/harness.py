@@ -9,6 +9,7 @@ from typing import Any
 
 from clsnet import __version__
 from clsnet.data import TaskSequence
+from clsnet.distributed import rank
 from clsnet.errors import ClsnetError
 from clsnet.evaluation.protocol import DEMO, evaluate
 from clsnet.evaluation.seen import seen_classes
@@ -95,7 +96,8 @@ class Job:
         seen = seen_classes(chosen, sequence, self.seed)
         if seen or "backbone" in options:
             run["seen_classes"] = len(seen)
-        write_run(self.path(sequence), run)
+        if rank() == 0:
+            write_run(self.path(sequence), run)
         return run
 
 

@@ -1,0 +1,109 @@
+"""``clsnet predict``: say what photos show."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clsnet.errors import ClsnetError
+
+if TYPE_CHECKING:
+    from clsnet.photos import Prediction
+
+NONE = "none of these"
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="File of the model.")],
+    paths: Annotated[list[Path], typer.Argument(help="Photos, and folders of photos.")],
+    top: Annotated[int, typer.Option(min=1, help="How many classes to name.")] = 1,
+    reject: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=0.99,
+            help="Say 'none of these' below the score that this share of the photos held out "
+            "while learning did not reach; 0 always names a class.",
+        ),
+    ] = 0.05,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+) -> None:
+    """Say what photos show, with probabilities, or that it is none of the known classes.
+
+    Probabilities tell which class it is if it is one of them. Exit status 1 means that some
+    photos could not be read.
+    """
+    from rich.console import Console
+
+    from clsnet.cli.showing import many, progress, say
+    from clsnet.photos import predict as predict_photos
+
+    if as_json and as_csv:
+        raise ClsnetError("give --json or --csv, not both.")
+    with progress(Console(stderr=True)) as report:
+        found = predict_photos(model, paths, top=top, reject=reject, report=report)
+    if as_json:
+        _print_json(found)
+    elif as_csv:
+        _print_csv(found, top)
+    else:
+        _print_table(found)
+    unreadable = [one.unreadable for one in found if one.unreadable]
+    for line in unreadable:
+        say(line)
+    if unreadable:
+        say(f"{many(len(unreadable), 'photo')} could not be read.")
+        raise typer.Exit(1)
+
+
+def _print_json(found: list[Prediction]) -> None:
+    rows = [
+        {"file": str(one.path), "error": one.unreadable}
+        if one.unreadable
+        else {
+            "file": str(one.path),
+            "class": one.label,
+            "top": [{"class": label, "probability": chance} for label, chance in one.top],
+        }
+        for one in found
+    ]
+    print(json.dumps(rows, indent=2))
+
+
+def _print_csv(found: list[Prediction], top: int) -> None:
+    from clsnet.cli.showing import plain
+
+    sys.stdout.reconfigure(newline="")  # type: ignore[union-attr]
+    writer = csv.writer(sys.stdout)
+    more = [f"{name}_{i}" for i in range(1, top + 1) for name in ("class", "probability")]
+    writer.writerow(["file", "class", *more])
+    for one in found:
+        if not one.unreadable:
+            cells = [cell for label, chance in one.top for cell in (plain(label), f"{chance:.4f}")]
+            writer.writerow([plain(one.path), plain(one.label or NONE), *cells])
+
+
+def _print_table(found: list[Prediction]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from clsnet.cli.showing import plain
+
+    table = Table("photo", "class", "probability")
+    for one in found:
+        if one.unreadable:
+            table.add_row(Text(plain(one.path)), Text("cannot be read"), "")
+            continue
+        chances = [f"{chance:.1%}" for _, chance in one.top]
+        names = [plain(label) for label, _ in one.top]
+        if one.label is None:
+            names, chances = [NONE, *(f"({name})" for name in names)], ["", *chances]
+        table.add_row(Text(plain(one.path)), Text("\n".join(names)), "\n".join(chances))
+    Console().print(table)

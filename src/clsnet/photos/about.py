@@ -1,0 +1,124 @@
+"""Tell what a model of photos is, and what it keeps."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from clsnet import storage
+from clsnet.errors import ClsnetError
+from clsnet.photos.record import Change, Counts, Record
+
+SUMS = "sums of products and sums of features, per class"
+KINDS = {
+    "trace": SUMS,
+    "omega": "weights of the classifier",
+    "extractor": "scales of the features",
+}
+DIGESTS = "digests of the files learned"
+BARE = 2  # photos whose features follow from their sum and their sum of products
+REST = "names, dates, counts and scores"
+
+
+@dataclass(frozen=True)
+class Info:
+    """What a model is, and what it keeps.
+
+    Attributes
+    ----------
+    counts
+        Photos of each class.
+    history
+        Every learning and forgetting, oldest first.
+    backbone
+        The frozen network, which is not in the file.
+    features
+        Numbers by which a photo is represented.
+    size
+        Bytes of the file.
+    kept
+        Bytes of each kind of contents.
+    inferable
+        What could be inferred from it, in plain words.
+    """
+
+    counts: Counts
+    history: list[Change]
+    backbone: str
+    features: int
+    size: int
+    kept: dict[str, int]
+    inferable: list[str]
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of the photos held out that were recognised, each when it was learned."""
+        tested = sum(sum(change.tested.values()) for change in self.history)
+        right = sum(sum(change.right.values()) for change in self.history)
+        return right / tested if tested else None
+
+
+def info(model: str | os.PathLike[str]) -> Info:
+    """Tell what a model is, what it keeps, and what could be inferred from that.
+
+    Parameters
+    ----------
+    model
+        The file of the model.
+
+    Examples
+    --------
+    >>> from clsnet.photos import info
+    >>> info("/tmp/there-is-none.clsnet")
+    Traceback (most recent call last):
+    ...
+    clsnet.errors.ClsnetError: cannot read /tmp/there-is-none.clsnet: No such file or directory.
+    """
+    path = Path(model).expanduser()
+    header, tensors = storage.read(path)
+    notes = header.get("notes", {})
+    if "photos" not in notes:
+        raise ClsnetError(f"{path} was not made by clsnet learn.")
+    record = Record.of(notes)
+    counts = {
+        label: sum(dict(task).get(label, 0) for task in header["tasks"])
+        for label in header["labels"]
+    }
+    size = path.stat().st_size
+    kept = dict.fromkeys(KINDS.values(), 0)
+    for name, tensor in tensors.items():
+        kind = KINDS[name.partition(".")[0]]
+        kept[kind] += storage.numbers(name, tensor) * tensor.element_size()
+    kept[DIGESTS] = len(json.dumps(record.digests))
+    kept[REST] = size - sum(kept.values())
+    backbone = header["params"]["backbone"]
+    backbone = backbone["backbone"] if isinstance(backbone, dict) else backbone
+    n_features = len(tensors["omega"])
+    return Info(
+        counts, record.history, backbone, n_features, size, kept, _inferable(counts, n_features)
+    )
+
+
+def _inferable(counts: Counts, n_features: int) -> list[str]:
+    lines = [
+        "No photo is in the file, and no list of what represents single photos.",
+        "Whoever has a file can tell whether exactly that file was learned, and as what.",
+        "The sums tell the average look of each class, and how its photos vary.",
+    ]
+    bare = [label for label, n in counts.items() if n <= BARE]
+    few = [label for label, n in counts.items() if BARE < n < n_features]
+    if bare:
+        lines.append(f"Sums over one or two photos give away the features of each: {_names(bare)}.")
+    if few:
+        lines.append(
+            f"Sums over fewer photos than the {n_features:,} features tell which mixtures of their "
+            f"features there are, but not which is a photo: {_names(few)}."
+        )
+    return lines
+
+
+def _names(labels: list[str], most: int = 5) -> str:
+    more = f" and {len(labels) - most} more" if len(labels) > most else ""
+    return ", ".join(labels[:most]) + more

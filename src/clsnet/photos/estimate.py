@@ -1,0 +1,118 @@
+"""An honest estimate without a test set: some photos are held out, then learned after all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from clsnet.classifier.analytic import AnalyticClassifier
+from clsnet.model import LEAST_NOISE
+from clsnet.photos.record import SOFTNESS
+
+HELD_OUT = 0.2
+ENOUGH = 5
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the photos held out.
+
+    Attributes
+    ----------
+    tested, right
+        Photos of each class, and how many of them were recognised.
+    confused
+        Class, the other class that its photos were taken for, and how many were; most first.
+    scores
+        Of each class, the best score of each photo, sorted.
+    losses
+        Of each class, minus the log probability of its photos, summed, for each `SOFTNESS`.
+    """
+
+    tested: dict[str, int]
+    right: dict[str, int]
+    confused: list[tuple[str, str, int]]
+    scores: dict[str, list[float]]
+    losses: dict[str, list[float]]
+
+
+def held_out(labels: np.ndarray, digests: Sequence[str]) -> np.ndarray:
+    """Choose a fifth of each class of five or more, always the same, whatever the files' names.
+
+    Examples
+    --------
+    >>> held_out(np.array(["cat"] * 5 + ["dog"]), list("edcbaf"))
+    array([False, False, False, False,  True, False])
+    """
+    chosen = np.zeros(len(labels), bool)
+    for label in np.unique(labels):
+        rows = np.flatnonzero(labels == label)
+        if len(rows) >= ENOUGH:
+            rows = rows[np.argsort(np.array(digests)[rows])]
+            chosen[rows[: max(1, round(HELD_OUT * len(rows)))]] = True
+    return chosen
+
+
+def estimated(
+    classifier: AnalyticClassifier, A: Tensor, labels: np.ndarray, held: np.ndarray
+) -> Outcome | None:
+    """Learn the other photos, and see what those held out are taken for.
+
+    Nothing can be said if none is held out, or if there is only one class.
+    """
+    if not held.any():
+        return None
+    trial = classifier.learn(lambda: [(A[~held], labels[~held])])
+    if len(trial.labels) < 2:
+        return None
+    scores = trial.scores(A[held])
+    best = scores.max(dim=1)
+    taken = np.array(trial.labels)[best.indices.cpu().numpy()]
+    true = labels[held]
+    known = np.unique(true).tolist()
+    sharp = scores / max(trial.noise, LEAST_NOISE)
+    columns = torch.tensor([trial.labels.index(label) for label in true.tolist()])
+    own = columns.to(scores.device)[:, None]
+    losses = torch.cat([-(sharp / s).log_softmax(dim=1).gather(1, own) for s in SOFTNESS], dim=1)
+    wrong = Counter(
+        (was, said) for was, said in zip(true.tolist(), taken.tolist(), strict=True) if was != said
+    )
+    return Outcome(
+        tested=dict(Counter(true.tolist())),
+        right=dict(Counter(true[taken == true].tolist())),
+        confused=[(was, said, n) for (was, said), n in wrong.most_common()],
+        scores={
+            label: sorted(round(score, 2) for score in best.values[true == label].tolist())
+            for label in known
+        },
+        losses={label: losses[true == label].sum(dim=0).tolist() for label in known},
+    )
+
+
+def lookalikes(
+    classifier: AnalyticClassifier, A: Tensor, labels: np.ndarray, threshold: float
+) -> list[tuple[str, str, int, int]]:
+    """Tell which new classes an old classifier takes for one that it knows.
+
+    Returns
+    -------
+    list of (new, old, taken, photos)
+        Where most photos of a new class reach the threshold as the same old class.
+    """
+    found = []
+    for label in np.unique(labels).tolist():
+        if label in classifier.labels or len(classifier.labels) < 2:
+            continue
+        rows = np.flatnonzero(labels == label)
+        best = classifier.scores(A[rows]).max(dim=1)
+        sure = best.indices[best.values >= threshold].tolist()
+        if sure:
+            old, times = Counter(sure).most_common(1)[0]
+            if times > len(rows) / 2:
+                found.append((label, str(classifier.labels[old]), times, len(rows)))
+    return found

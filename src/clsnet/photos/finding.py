@@ -1,0 +1,147 @@
+"""Which photos lie in a folder, and which of them are the same."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+
+from clsnet.data.folder import ENDINGS
+from clsnet.data.registry import Report
+from clsnet.errors import ClsnetError
+
+PHOTO_ENDINGS = (*ENDINGS, ".heic", ".heif")
+
+
+@dataclass(frozen=True)
+class Photo:
+    """A file, the class whose folder it lies in, and 16 bytes that tell its contents, in hex."""
+
+    path: Path
+    label: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a folder with one folder per class holds.
+
+    Attributes
+    ----------
+    photos
+        Every photo once per class, sorted by class, then by path.
+    unreadable
+        One line about each file that cannot be opened.
+    warnings
+        What was left out.
+    """
+
+    photos: list[Photo]
+    unreadable: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def find(folder: Path, report: Report | None = None) -> Found:
+    """Look through a folder that holds one folder of photos for each class.
+
+    Inside a class's folder other folders are searched too. Hidden files are left out, and
+    symbolic links are followed only where they stay inside of `folder`. Names that look the same
+    are the same class, however their accents are encoded.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     (Path(name) / "cat").mkdir()
+    ...     _ = (Path(name) / "cat" / "Tom.JPG").write_bytes(b"a")
+    ...     _ = (Path(name) / "cat" / "again.jpg").write_bytes(b"a")
+    ...     found = find(Path(name))
+    >>> [(photo.label, photo.path.name) for photo in found.photos]
+    [('cat', 'Tom.JPG')]
+    """
+    folder = folder.expanduser()
+    root = folder.resolve()
+    away: list[Path] = []
+    try:
+        entries = sorted(entry for entry in root.iterdir() if not entry.name.startswith("."))
+    except OSError as error:
+        raise ClsnetError(f"cannot read the folder {folder}: {error.strerror}.") from None
+    classes = [entry for entry in entries if entry.is_dir() and not _leads_away(entry, root, away)]
+    if not classes:
+        raise ClsnetError(f"{folder} holds no folders: make one for each class, with its photos.")
+    files = [
+        (path, unicodedata.normalize("NFC", place.name))
+        for place in classes
+        for path in photos_below(place, root, away)
+    ]
+    photos: dict[tuple[str, str], Photo] = {}
+    unreadable = []
+    with ThreadPoolExecutor() as pool:
+        digests = pool.map(_digest, [path for path, _ in files])
+        for done, ((path, label), digest) in enumerate(zip(files, digests, strict=True), start=1):
+            if isinstance(digest, str):
+                photos.setdefault((label, digest), Photo(path, label, digest))
+            else:
+                unreadable.append(f"cannot read {path}: {digest.strerror}")
+            if report:
+                report("looking for photos", done, len(files))
+    stray = sum(_is_photo(entry) and entry.is_file() for entry in entries)
+    warnings = [
+        f"{stray} photos lie beside the classes' folders, not in one: left out" if stray else "",
+        f"{len(away)} symbolic links lead out of {folder}: not followed" if away else "",
+    ]
+    photos_found = sorted(photos.values(), key=lambda photo: (photo.label, photo.path))
+    return Found(photos_found, unreadable, [line for line in warnings if line])
+
+
+def photos_below(folder: Path, root: Path, away: list[Path] | None = None) -> Iterator[Path]:
+    """Yield every photo in a folder and in those below it, sorted.
+
+    Parameters
+    ----------
+    folder
+        Where to look.
+    root
+        Symbolic links that lead out of this folder are not followed.
+    away
+        Such links are appended here.
+    """
+    away = [] if away is None else away
+    seen: set[Path] = set()
+    for name, folders, names in os.walk(folder, followlinks=True):
+        place = Path(name)
+        real = place.resolve()
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".") and not _leads_away(place / name, root, away)
+        )
+        for path in sorted(place / name for name in names):
+            if _is_photo(path) and not _leads_away(path, root, away):
+                yield path
+
+
+def _is_photo(path: Path) -> bool:
+    return path.name.lower().endswith(PHOTO_ENDINGS) and not path.name.startswith(".")
+
+
+def _leads_away(path: Path, root: Path, away: list[Path]) -> bool:
+    if not path.is_symlink() or path.resolve().is_relative_to(root):
+        return False
+    away.append(path)
+    return True
+
+
+def _digest(path: Path) -> str | OSError:
+    try:
+        return blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    except OSError as error:
+        return error

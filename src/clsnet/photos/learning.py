@@ -1,0 +1,236 @@
+"""Learn a folder of photos."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from clsnet import storage
+from clsnet.data.registry import Report
+from clsnet.errors import ClsnetError
+from clsnet.extractor.backbones import Backbone, Identity, Network, resolve_backbone
+from clsnet.model import CLSNet, load
+from clsnet.photos.estimate import ENOUGH, Outcome, estimated, held_out, lookalikes
+from clsnet.photos.finding import Found, Photo, find
+from clsnet.photos.keeping import changing, save
+from clsnet.photos.reading import features
+from clsnet.photos.record import Change, Counts, Record, now
+
+BACKBONE = "efficientnet-lite0"
+TAPS = "last"  # 1,280 features: a class's sums of products fit in a few megabytes
+LIKELY = 0.05
+PHOTOGRAPH = (3, 224, 224)
+SIZE = 64  # for backbones that take any
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What was learned, or with ``dry_run`` would be.
+
+    Attributes
+    ----------
+    counts
+        Photos learned of each class; empty if all were known.
+    new
+        The classes that were not known before.
+    known
+        Photos that had been learned before, and were left out.
+    outcome
+        What became of the photos held out; None where nothing can be said.
+    unreadable
+        One line about each photo that cannot be read.
+    warnings
+        What is worth a second look.
+    """
+
+    counts: Counts
+    new: list[str]
+    known: int
+    outcome: Outcome | None = None
+    unreadable: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def learn(
+    model: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    backbone: str | Backbone | None = None,
+    dry_run: bool = False,
+    report: Report | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Learned:
+    """Learn every photo of a folder that the model does not know yet.
+
+    Sums over each class are kept, and 16 bytes for each file, so that it is not learned twice;
+    no photo, and no representation of one. Until all is learned the file stays as it was; then
+    the version before is kept beside it, for `undo`.
+
+    Parameters
+    ----------
+    model
+        The file of the model; made if it is not there.
+    folder
+        Holds one folder of photos for each class, new or known.
+    backbone
+        The frozen network of a new model, EfficientNet-Lite0 if not given.
+    dry_run
+        Only find out what would be learned.
+    report
+        Called as `report(stage, done, total)`, in photos.
+    say
+        Told when another process has to be waited for.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> from clsnet.extractor import Patches
+    >>> from clsnet.photos import learn, predict
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     for colour in ("red", "blue"):
+    ...         (Path(name) / "photos" / colour).mkdir(parents=True)
+    ...         for i in range(3):
+    ...             image = Image.new("RGB", (64 + i, 64), colour)
+    ...             image.save(Path(name) / "photos" / colour / f"{i}.png")
+    ...     model = Path(name) / "colours.clsnet"
+    ...     tiny = Patches(filters=2, pool=2)
+    ...     learned = learn(model, Path(name) / "photos", backbone=tiny)
+    ...     [found] = predict(model, [Path(name) / "photos/red/0.png"])
+    >>> learned.counts, found.label
+    ({'blue': 3, 'red': 3}, 'red')
+    """
+    path = Path(model)
+    found = find(Path(folder), report)
+    if dry_run:
+        header = storage.read(path)[0] if path.exists() else {}
+        return _plan(found, Record.of(header.get("notes", {})))[1]
+    with changing(path, say) as path:
+        return _learn(path, Path(folder).expanduser().resolve().name, found, backbone, report)
+
+
+def _learn(
+    path: Path, folder: str, found: Found, backbone: str | Backbone | None, report: Report | None
+) -> Learned:
+    model, size = _opened(path, backbone)
+    record = Record.of(getattr(model, "notes_", {}))
+    photos, plan = _plan(found, record)
+    A, rows, unreadable = features(model, [photo.path for photo in photos], size, report)
+    lines = [*found.unreadable, *unreadable.values()]
+    if not rows:
+        if not plan.known:
+            raise ClsnetError(f"there is no photo to learn in {folder}.{_first(lines)}")
+        return Learned({}, [], plan.known, None, lines, plan.warnings)
+    photos = [photos[row] for row in rows]
+    labels = np.array([photo.label for photo in photos])
+    old = model.classifier_
+    outcome = estimated(old, A, labels, held_out(labels, [photo.digest for photo in photos]))
+    model.classifier_ = old.learn(lambda: [(A, labels)])
+    counts = dict(Counter(labels.tolist()))
+    likely = record.threshold(LIKELY)
+    warnings = [
+        *plan.warnings,
+        *_few(counts, record),
+        *(
+            f"{new} looks like {known}: {n} of its {total} photos were taken for {known}"
+            for new, known, n, total in lookalikes(
+                old, A, labels, likely if np.isfinite(likely) else 0.5
+            )
+        ),
+    ]
+    digests: dict[str, list[str]] = {}
+    for photo in photos:
+        digests.setdefault(photo.label, []).append(photo.digest)
+    if outcome is None:
+        record = record.after(Change(now(), folder, counts), digests)
+    else:
+        change = Change(now(), folder, counts, outcome.tested, outcome.right, outcome.confused)
+        record = record.after(change, digests, outcome.scores, outcome.losses)
+    model.notes_ = record.notes
+    save(model, path)
+    return Learned(
+        counts, [c for c in counts if c in plan.new], plan.known, outcome, lines, warnings
+    )
+
+
+def _opened(path: Path, backbone: str | Backbone | None) -> tuple[CLSNet, int]:
+    """Return the model, or a new one, and the side length of its photos."""
+    if path.exists():
+        model = load(path)
+        if len(model.sample_shape_) != 3:
+            raise ClsnetError(f"{path} did not learn from photos.")
+        if backbone is not None and not _same(backbone, model):
+            raise ClsnetError(
+                f"{path} learned with the backbone {model.backbone}, so it cannot go on with "
+                f"{backbone}; leave --backbone away, or start another model."
+            )
+        return model, model.sample_shape_[-1]
+    name = _absolute(backbone or BACKBONE)
+    chosen = resolve_backbone(name, PHOTOGRAPH, TAPS, mirror=False)
+    if isinstance(chosen, Identity):
+        raise ClsnetError("the backbone identity is for vectors, not for photos.")
+    model = CLSNet(backbone=name, taps=TAPS, mirror=False, connection="Z", retain="classes")
+    return model, chosen.size if isinstance(chosen, Network) else SIZE
+
+
+def _same(backbone: str | Backbone, model: CLSNet) -> bool:
+    if _absolute(backbone) == model.backbone:
+        return True
+    mine = model.extractor_.backbone
+    other = resolve_backbone(backbone, model.sample_shape_, model.taps, model.mirror)
+    if isinstance(mine, Network) and isinstance(other, Network):
+        return mine.fingerprint == other.fingerprint
+    return repr(mine) == repr(other)
+
+
+def _absolute(backbone: str | Backbone) -> str | Backbone:
+    """Return a backbone's name with the whole path of its file, if it has one."""
+    if isinstance(backbone, Backbone) or not backbone.endswith(".safetensors"):
+        return backbone
+    kind, colon, file = backbone.rpartition(":")
+    return f"{kind}{colon}{Path(file).expanduser().resolve()}"
+
+
+def _plan(found: Found, record: Record) -> tuple[list[Photo], Learned]:
+    """Return the photos that are not known yet, and what there is to say before they are read."""
+    known = {label: set(digests) for label, digests in record.digests.items()}
+    photos = [p for p in found.photos if p.digest not in known.get(p.label, ())]
+    counts = dict(Counter(photo.label for photo in photos))
+    new = [label for label in counts if label not in known]
+    warnings = [*found.warnings, *_shared(found.photos, known)]
+    left = len(found.photos) - len(photos)
+    return photos, Learned(counts, new, left, None, found.unreadable, warnings)
+
+
+def _shared(photos: Sequence[Photo], known: dict[str, set[str]]) -> list[str]:
+    """Name every two classes that hold the same files."""
+    owners: dict[str, set[str]] = {}
+    for photo in photos:
+        owners.setdefault(photo.digest, set()).add(photo.label)
+    for label, digests in known.items():
+        for digest in digests & owners.keys():
+            owners[digest].add(label)
+    pairs = Counter((a, b) for labels in owners.values() for a in labels for b in labels if a < b)
+    return [
+        f"{a} and {b} hold {n} of the same photo{'s'[: n > 1]}: one name of them may be wrong"
+        for (a, b), n in sorted(pairs.items())
+    ]
+
+
+def _few(counts: Counts, record: Record) -> list[str]:
+    totals = {label: n + len(record.digests.get(label, ())) for label, n in counts.items()}
+    return [
+        f"{label} has {n} photo{'s'[: n > 1]}: more would help"
+        for label, n in totals.items()
+        if n <= ENOUGH
+    ]
+
+
+def _first(lines: Sequence[str]) -> str:
+    return f" The first of {len(lines)} that cannot be read: {lines[0]}" if lines else ""

@@ -1,0 +1,114 @@
+import pytest
+
+from clsnet import load
+from clsnet.errors import ClsnetError
+from clsnet.photos import forget, info, learn, undo
+from clsnet.photos.record import Record
+
+
+def test_forgetting_tells_what_changed(model):
+    before = model.stat().st_size
+    gone = forget(model, ["square-r"])
+    assert gone.counts == {"square-r": 10}
+    assert gone.left == ["square-b", "stripes-g"]
+    assert (gone.size_before, gone.size) == (before, model.stat().st_size)
+    assert gone.size < before
+    assert load(gone.before).classes_.tolist() == ["square-b", "square-r", "stripes-g"]
+
+
+def test_forgetting_leaves_no_name_and_no_digest(model):
+    digests = Record.of(load(model).notes_).digests["square-r"]
+    forget(model, ["square-r"])
+    held = model.read_bytes()
+    assert b"square-r" not in held
+    assert not any(digest.encode() in held for digest in digests)
+
+
+def test_what_was_forgotten_can_be_learned_again(model, january):
+    forget(model, ["square-r"])
+    learned = learn(model, january)
+    assert (learned.counts, learned.new, learned.known) == ({"square-r": 10}, ["square-r"], 20)
+
+
+def test_an_unknown_class_is_refused(model):
+    before = model.read_bytes()
+    with pytest.raises(ClsnetError, match="class 'bird' is not known"):
+        forget(model, ["square-r", "bird"])
+    assert model.read_bytes() == before
+
+
+def test_undo_brings_the_model_back_to_the_byte_and_again(model, february):
+    before = model.read_bytes()
+    learn(model, february)
+    after = model.read_bytes()
+    first = undo(model)
+    assert model.read_bytes() == before
+    assert (first.again, first.change.folder, len(first.classes)) == (False, "february", 3)
+    second = undo(model)
+    assert model.read_bytes() == after
+    assert (second.again, second.change.folder, len(second.classes)) == (True, "february", 5)
+
+
+def test_undo_takes_back_the_last_change_only(model, february):
+    learn(model, february)
+    learned = model.read_bytes()
+    forget(model, ["square-r"])
+    assert undo(model).change.forgotten == 1
+    assert model.read_bytes() == learned
+
+
+def test_there_is_nothing_to_undo_after_the_first_learning(model):
+    with pytest.raises(ClsnetError, match="there is nothing to undo"):
+        undo(model)
+
+
+def test_undo_works_through_a_symbolic_link(model, february, tmp_path):
+    link = tmp_path / "elsewhere" / "link.clsnet"
+    link.parent.mkdir()
+    link.symlink_to(model)
+    before = model.read_bytes()
+    learn(link, february)
+    undo(link)
+    assert link.is_symlink()
+    assert model.read_bytes() == before
+    assert [path.name for path in link.parent.iterdir()] == ["link.clsnet"]
+
+
+def test_a_damaged_version_before_is_not_brought_back(model, february):
+    learn(model, february)
+    after = model.read_bytes()
+    model.with_name("m.clsnet.undo").write_bytes(b"damaged")
+    with pytest.raises(ClsnetError, match="damaged or not a clsnet model"):
+        undo(model)
+    assert model.read_bytes() == after
+
+
+def test_info_counts_every_byte(model, january, february):
+    learn(model, february)
+    forget(model, ["square-b"])
+    known = info(model)
+    assert known.counts == {"square-r": 10, "stripes-g": 10, "square-g": 10, "stripes-y": 10}
+    assert sum(known.kept.values()) == known.size == model.stat().st_size
+    assert all(size > 0 for size in known.kept.values())
+    assert [change.folder for change in known.history] == ["january", "february", ""]
+    assert [change.forgotten for change in known.history] == [0, 0, 1]
+    tested = sum(sum(change.tested.values()) for change in known.history)
+    assert tested == 8
+    assert round(known.accuracy * tested) == sum(
+        sum(change.right.values()) for change in known.history
+    )
+
+
+def test_info_says_what_sums_over_few_photos_give_away(model, february):
+    for i in range(1, 10):
+        (february / "square-g" / f"{i}.png").unlink()
+    learn(model, february)
+    lines = info(model).inferable
+    assert any("give away the features of each: square-g" in line for line in lines)
+    assert any("fewer photos than the 97 features" in line for line in lines)
+
+
+def test_info_of_another_model_is_refused(tmp_path, small):
+    small().partial_fit([[0.0], [1.0]], [0, 1]).save(tmp_path / "m")
+    with pytest.raises(ClsnetError, match="was not made by clsnet learn"):
+        info(tmp_path / "m")

@@ -1,0 +1,110 @@
+import os
+import unicodedata
+
+import pytest
+
+from clsnet.errors import ClsnetError
+from clsnet.photos.finding import find, photos_below
+
+
+def put(path, contents=b""):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(contents or str(path).encode())
+    return path
+
+
+def labels(found):
+    return [(photo.label, photo.path.name) for photo in found.photos]
+
+
+def test_nested_folders_any_case_and_odd_names_are_found(tmp_path):
+    put(tmp_path / "cat" / "2024" / "may" / "A.JPG")
+    put(tmp_path / "cat" / "b.Heic")
+    put(tmp_path / "new [line]\n dog" / "ü 100%.jpeg")
+    put(tmp_path / "cat" / "notes.txt")
+    assert labels(find(tmp_path)) == [
+        ("cat", "A.JPG"),
+        ("cat", "b.Heic"),
+        ("new [line]\n dog", "ü 100%.jpeg"),
+    ]
+
+
+def test_names_that_are_no_text_are_found(tmp_path):
+    place = os.fsencode(tmp_path) + b"/cat\xff"
+    os.mkdir(place)  # noqa: PTH102
+    with open(place + b"/\xfe.png", "wb") as file:  # noqa: PTH123
+        file.write(b"a")
+    [photo] = find(tmp_path).photos
+    assert os.fsencode(photo.label) == b"cat\xff"
+
+
+def test_hidden_files_and_folders_are_skipped(tmp_path):
+    put(tmp_path / "cat" / "a.jpg")
+    put(tmp_path / "cat" / "._a.jpg")
+    put(tmp_path / "cat" / ".thumbs" / "b.jpg")
+    put(tmp_path / ".trash" / "c.jpg")
+    assert labels(find(tmp_path)) == [("cat", "a.jpg")]
+
+
+def test_accents_name_one_class_however_they_are_encoded(tmp_path):
+    put(tmp_path / unicodedata.normalize("NFC", "café") / "a.jpg")
+    put(tmp_path / unicodedata.normalize("NFD", "café") / "b.jpg")
+    assert {photo.label for photo in find(tmp_path).photos} == {"café"}
+
+
+def test_the_same_photo_is_found_once_in_a_class_and_in_every_class(tmp_path):
+    for path in ("cat/a.jpg", "cat/b.jpg", "dog/c.jpg"):
+        put(tmp_path / path, b"same")
+    assert labels(find(tmp_path)) == [("cat", "a.jpg"), ("dog", "c.jpg")]
+
+
+def test_links_are_followed_only_inside_the_folder(tmp_path):
+    secret = put(tmp_path / "private" / "secret.jpg")
+    photos = tmp_path / "photos"
+    put(photos / "cat" / "a.jpg")
+    put(photos / "cat" / "more" / "b.jpg")
+    (photos / "cat" / "out.jpg").symlink_to(secret)
+    (photos / "cat" / "outside").symlink_to(secret.parent)
+    (photos / "away").symlink_to(secret.parent)
+    (photos / "cat" / "loop").symlink_to(photos / "cat")
+    (photos / "dog").mkdir()
+    (photos / "dog" / "in.jpg").symlink_to(photos / "cat" / "a.jpg")
+    (photos / "dog" / "in").symlink_to(photos / "cat" / "more")
+    found = find(photos)
+    assert labels(found) == [
+        ("cat", "a.jpg"),
+        ("cat", "b.jpg"),
+        ("dog", "b.jpg"),
+        ("dog", "in.jpg"),
+    ]
+    assert found.warnings == [f"3 symbolic links lead out of {photos}: not followed"]
+    assert secret not in photos_below(photos, photos)
+
+
+def test_a_broken_link_is_reported(tmp_path):
+    put(tmp_path / "cat" / "a.jpg")
+    (tmp_path / "cat" / "b.jpg").symlink_to(tmp_path / "cat" / "gone.jpg")
+    found = find(tmp_path)
+    assert labels(found) == [("cat", "a.jpg")]
+    assert found.unreadable == [
+        f"cannot read {tmp_path / 'cat' / 'b.jpg'}: No such file or directory"
+    ]
+
+
+def test_photos_in_no_class_are_told(tmp_path):
+    put(tmp_path / "cat" / "a.jpg")
+    put(tmp_path / "stray.jpg")
+    assert find(tmp_path).warnings == [
+        "1 photos lie beside the classes' folders, not in one: left out"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [("none", "No such file"), ("file", "Not a directory"), ("empty", "no folders")],
+)
+def test_a_folder_without_classes_is_refused(tmp_path, name, line):
+    (tmp_path / "file").touch()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ClsnetError, match=line):
+        find(tmp_path / name)

@@ -1,0 +1,78 @@
+import threading
+import time
+
+import pytest
+
+from clsnet.errors import ClsnetError
+from clsnet.photos import keeping
+from clsnet.photos.keeping import changing
+
+
+def test_a_lock_leaves_nothing_behind(tmp_path):
+    with changing(tmp_path / "m"):
+        assert [path.name for path in tmp_path.iterdir()] == [".m.lock"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_writer_waits_and_says_so(tmp_path):
+    order, said = [], []
+    with changing(tmp_path / "m"):
+
+        def second():
+            with changing(tmp_path / "m", said.append):
+                order.append("second")
+
+        thread = threading.Thread(target=second)
+        thread.start()
+        time.sleep(0.3)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+    assert said == [f"another process is changing {tmp_path / 'm'}: waiting for it."]
+
+
+def test_a_second_writer_gives_up_after_a_while(tmp_path, monkeypatch):
+    monkeypatch.setattr(keeping, "PATIENCE", 0.2)
+    with (
+        changing(tmp_path / "m"),
+        pytest.raises(ClsnetError, match="another process is changing"),
+        changing(tmp_path / "m"),
+    ):
+        pass
+
+
+def test_of_many_writers_only_one_is_in_at_a_time(tmp_path):
+    inside, most = [], []
+
+    def work():
+        for _ in range(5):
+            with changing(tmp_path / "m"):
+                inside.append(1)
+                most.append(len(inside))
+                time.sleep(0.002)
+                inside.pop()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1] * 20
+
+
+def test_the_lock_of_a_killed_process_is_no_obstacle(tmp_path):
+    (tmp_path / ".m.lock").touch()
+    with changing(tmp_path / "m"):
+        pass
+
+
+def test_a_read_only_file_and_a_folder_are_refused(tmp_path):
+    path = tmp_path / "m"
+    path.write_bytes(b"old")
+    path.chmod(0o444)
+    with pytest.raises(ClsnetError, match="it is read-only"), changing(path):
+        pass
+    with pytest.raises(ClsnetError, match="it is a folder"), changing(tmp_path):
+        pass
+    with pytest.raises(ClsnetError, match="No such file"), changing(tmp_path / "no" / "m"):
+        pass

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+
+from clsnet import CLSNet, load
+from clsnet.data import Images
+from clsnet.errors import ClsnetError
+from clsnet.photos import forget, predict
+from clsnet.photos.record import Record
+
+
+def test_files_and_folders_are_answered_in_order(model, january):
+    one = january / "stripes-g" / "3.png"
+    found = predict(model, [one, january / "square-b"])
+    assert [one, *sorted((january / "square-b").iterdir())] == [each.path for each in found]
+    assert found[0].label == "stripes-g"
+
+
+def test_probabilities_are_those_of_the_model_softened(model, january):
+    paths = sorted((january / "square-r").iterdir())
+    found = predict(model, paths, top=3)
+    taught = load(model)
+    softness = Record.of(taught.notes_).softness
+    chances = taught.predict_proba(Images(paths, size=64)) ** (1 / softness)
+    chances /= chances.sum(axis=1, keepdims=True)
+    for each, row in zip(found, chances, strict=True):
+        best = np.argsort(-row)
+        assert [label for label, _ in each.top] == taught.classes_[best].tolist()
+        assert [chance for _, chance in each.top] == pytest.approx(row[best])
+
+
+def test_top_is_cut_to_the_classes_there_are(model, january):
+    [found] = predict(model, [january / "square-r" / "0.png"], top=9)
+    assert len(found.top) == 3
+    assert sum(chance for _, chance in found.top) == pytest.approx(1)
+
+
+def test_the_share_that_is_rejected_follows_the_photos_held_out(model):
+    record = Record.of(load(model).notes_)
+    scores = np.array(sorted(s for kept in record.scores.values() for s in kept))
+    assert len(scores) == 6
+    assert record.threshold(0) == -np.inf
+    assert (scores < record.threshold(0.5)).mean() == 0.5
+
+
+def test_none_of_these_is_said_below_the_threshold(model, january):
+    paths = [january]
+    scores = load(model).decision_function(Images([p.path for p in predict(model, paths)], size=64))
+    for reject in (0.0, 0.3, 0.9):
+        threshold = Record.of(load(model).notes_).threshold(reject)
+        found = predict(model, paths, reject=reject)
+        assert [each.label is None for each in found] == (scores.max(axis=1) < threshold).tolist()
+        assert all(each.top for each in found)
+
+
+def test_unreadable_photos_are_told_among_the_others(model, january):
+    bad = january / "square-r" / "1.png"
+    bad.write_bytes(b"no image")
+    found = predict(model, [january / "square-r"])
+    assert [each.path for each in found if each.unreadable] == [bad]
+    assert "not an image" in found[1].unreadable
+    assert len(found) == 10
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "line"),
+    [
+        ("gone.jpg", {}, "there is no photo or folder"),
+        ("empty", {}, "there is no photo in"),
+        ("january", {"reject": 1}, "reject=1"),
+        ("january", {"top": 0}, "top=0"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused(model, january, tmp_path, path, options, line):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ClsnetError, match=line):
+        predict(model, [tmp_path / path], **options)
+
+
+def test_a_model_that_forgot_everything_says_so(model, january):
+    forget(model, ["square-r", "stripes-g", "square-b"])
+    with pytest.raises(ClsnetError, match="has forgotten every class"):
+        predict(model, [january])
+
+
+def test_a_model_of_vectors_is_refused(tmp_path, january):
+    CLSNet().partial_fit(np.eye(4), [0, 1, 0, 1]).save(tmp_path / "m")
+    with pytest.raises(ClsnetError, match="did not learn from photos"):
+        predict(tmp_path / "m", [january])
