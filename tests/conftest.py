@@ -1,5 +1,6 @@
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -215,3 +216,10 @@ def assert_same_state(state_of) -> Callable[[CLSNet, dict[str, Any]], None]:
             np.testing.assert_array_equal(now[name], before[name], err_msg=name)
 
     return compare
+
+
+@pytest.fixture(autouse=True, scope="session")
+def hear_ctrl_c() -> None:
+    """Started in the background, a shell's child ignores Ctrl-C, and so would ours."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
