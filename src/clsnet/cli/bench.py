@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from clsnet.cli.bars import bars
 from clsnet.errors import ClsnetError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
-    from rich.progress import Progress, TaskID
+    from rich.progress import TaskID
 
     from clsnet.data import TaskSequence
     from clsnet.evaluation.harness import Job
@@ -109,7 +110,7 @@ def bench(
         if backbone:
             check_backbone(one)
     check_writable(out)
-    with _progress(console) as progress:
+    with bars(console) as progress:
         bar = progress.add_task("", total=None, said="")
 
         def report(stage: str, done: int, total: int) -> None:
@@ -164,27 +165,6 @@ def _parsed(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _progress(console: Console) -> Progress:
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.fields[said]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-
-
 def _run(
     jobs: list[Job], sequence: TaskSequence, data: Path | None, workers: int, console: Console
 ) -> tuple[list[dict[str, Any]], list[Finished]]:
@@ -199,7 +179,7 @@ def _run(
         else:
             console.print(f"{_name(job)}: found in {job.path(sequence)}", soft_wrap=True)
             runs.append(run)
-    with _progress(console) as progress:
+    with bars(console) as progress:
         lines: dict[Job, TaskID] = {}
         total = progress.add_task("all runs", total=len(missing), said="", visible=len(missing) > 1)
 

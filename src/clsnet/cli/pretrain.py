@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.progress import Progress
+from clsnet.cli.bars import bars
 
+if TYPE_CHECKING:
     from clsnet.pretraining import Status
 
 
@@ -64,7 +63,7 @@ def pretrain(
     if checkpoint.exists():
         console.print(f"Going on from {checkpoint}", soft_wrap=True, markup=False)
     try:
-        with _progress(console) as progress:
+        with bars(console) as progress:
             reading = progress.add_task("loading", total=None, said="")
             training = progress.add_task("", total=1.0, said="", visible=False)
 
@@ -116,24 +115,3 @@ def _said(status: Status, watched: str) -> str:
         f"{status.speed:,.0f} images/s" if status.speed is not None else "",
     )
     return ", ".join(filter(None, figures))
-
-
-def _progress(console: Console) -> Progress:
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.fields[said]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )

@@ -22,8 +22,8 @@ class Supervised(Objective):
     """Cross-entropy over classes and quarter turns of mixed images.
 
     Each image is turned by 0 to 3 quarters, a class and a turn are one label, and then mixed with
-    another of the batch, in shares that follow Beta(0.2, 0.2). Both cost accuracy on the classes
-    themselves and gain it on classes to come; smoothed labels do the opposite.
+    another of the batch, in shares that follow Beta(0.2, 0.2). Both aim at
+    features for classes to come, not at the base classes themselves.
 
     Parameters
     ----------
