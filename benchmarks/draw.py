@@ -54,6 +54,20 @@ class Draw:
         axes.legend(frameon=False)
         self._save(name, title, figure, axes)
 
+    def reliability(self, name: str, title: str, bins: Sequence[Mapping[str, float]]) -> None:
+        """Draw the accuracy over the probability, a dot for each bin, larger for more photos."""
+        figure, axes = plt.subplots(figsize=(4.8, 4.5))
+        axes.plot([0, 1], [0, 1], color="black", linestyle="--", linewidth=1)
+        x, y = [b["confidence"] for b in bins], [b["accuracy"] for b in bins]
+        total = sum(b["photos"] for b in bins)
+        axes.plot(x, y, color="#3b6fb6", linewidth=1)
+        axes.scatter(x, y, [20 + 600 * b["photos"] / total for b in bins], color="#3b6fb6")
+        axes.set_xlim(0, 1.03)
+        axes.set_ylim(0, 1.03)
+        axes.set_xlabel("mean probability of the class named")
+        axes.set_ylabel("share that is right")
+        self._save(name, title, figure, axes)
+
     def _save(self, name: str, title: str, figure: plt.Figure, axes: plt.Axes) -> None:
         axes.set_title(title, fontsize=10)
         axes.spines[["top", "right"]].set_visible(False)

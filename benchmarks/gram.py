@@ -22,7 +22,8 @@ def run() -> dict[str, Any]:
             "full float32": lambda: A.T @ A,
             "full float64": lambda: exact.T @ exact,
             **{f"gram {p}": lambda s=s: s.add(A, y) for p, s in seen.items()},
-        }
+        },
+        rounds=3,
     )
     rates = {
         p: ratio(times["full float64" if p == "float64" else "full float32"], times[f"gram {p}"])

@@ -13,7 +13,7 @@ from clsnet.classifier.statistics import PRECISIONS
 from clsnet.data import load_dataset
 from timing import DEVICE, GPU, seconds
 
-SIZE = 10_000 if GPU else 4_000
+SIZE = 10_000
 IMAGES = 60_000 if GPU else 12_000
 ROWS, RIDGE = 4_096, 1e-6
 

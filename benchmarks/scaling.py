@@ -24,6 +24,7 @@ def gram(A: Any, y: Any) -> Statistics:
     seen = Statistics(A.shape[1], DEVICE)
     for start in range(0, len(y), ROWS):
         seen.add(A[start : start + ROWS], y[start : start + ROWS])
+    assert len(seen.gram) == A.shape[1]  # few rows are not squared before somebody asks
     return seen
 
 

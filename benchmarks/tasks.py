@@ -15,8 +15,8 @@ from clsnet.classifier.analytic import AnalyticClassifier, Rule
 from clsnet.data import load_dataset
 from timing import DEVICE, GPU, alternating, exponent, ratio
 
-IMAGES, ROWS = 30_000, 4_096
-TASKS = (1, 2, 5, 10, 20)
+IMAGES, ROWS = 60_000 if GPU else 20_000, 4_096
+TASKS = (1, 3, 10, 20)
 
 
 @functools.cache

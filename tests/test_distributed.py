@@ -2,6 +2,9 @@
 
 import json
 import os
+import shutil
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -91,3 +94,87 @@ def test_a_benchmark_is_one_run_of_all_processes(tmp_path, run_clsnet):
     )
     assert one["R"] == two["R"]
     assert done.stdout.count("accuracy on each task") == 1
+
+
+# ---------------------------------------------------------------------------- photos
+
+
+PHOTOS = """
+import os, signal, sys
+from clsnet.distributed import joined, rank
+from clsnet.errors import ClsnetError
+from clsnet.extractor import Patches
+from clsnet.photos import learn
+
+dies, model, *folders = sys.argv[1:]
+
+def report(stage, done, total):
+    if stage == "reading photos" and rank() == 1 and dies == "dies":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+with joined():
+    try:
+        for folder in folders:
+            learn(model, folder, backbone=Patches(filters=2, pool=2), report=report)
+    except ClsnetError as error:
+        print(error)
+        sys.exit(2)
+"""
+
+
+@pytest.fixture
+def photo_folders(shapes_folder, tmp_path):
+    """Sixty photos and one that cannot be read, and twenty more."""
+    folders = [tmp_path / "january", tmp_path / "february"]
+    for number, place in enumerate(sorted(shapes_folder.iterdir())):
+        shutil.copytree(place, folders[number >= 6] / place.name)
+    (folders[0] / "square-b" / "broken.png").write_bytes(b"no photo")
+    return folders
+
+
+def test_processes_share_the_photos_of_a_folder(photo_folders, tmp_path):
+    script = tmp_path / "photos.py"
+    script.write_text(PHOTOS)
+    for n_ranks, name in ((1, "one.clsnet"), (2, "two.clsnet")):
+        done = torchrun(n_ranks, script, "lives", tmp_path / name, *photo_folders)
+        assert done.returncode == 0, done.stderr
+    one, two = load(tmp_path / "one.clsnet"), load(tmp_path / "two.clsnet")
+    assert one.tasks_ == two.tasks_
+    mine, theirs = one.classifier_.omega, two.classifier_.omega
+    assert float((mine - theirs).norm()) <= 1e-10 * float(mine.norm())
+
+
+def test_one_process_speaks_for_all(photo_folders, write_network, tmp_path, run_clsnet):
+    network = write_network(tmp_path / "net.safetensors")
+    command = ("learn", tmp_path / "m.clsnet", photo_folders[0], "--backbone", network)
+    done = torchrun(2, "-m", "clsnet", *command)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("broken.png") == 1
+    (tmp_path / "m.clsnet").unlink()
+    alone = run_clsnet(*command)
+    assert alone.status == 0, alone.err
+    assert done.stdout == alone.out
+
+
+def test_a_process_that_dies_is_told_of_and_leaves_the_model_as_it_was(shapes_folder, tmp_path):
+    script, folder = tmp_path / "photos.py", tmp_path / "models"
+    script.write_text(PHOTOS)
+    folder.mkdir()
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = str(free.getsockname()[1])
+    address = {"MASTER_ADDR": "localhost", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, script, "dies", folder / "m.clsnet", shapes_folder],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **address, "RANK": str(rank), "OMP_NUM_THREADS": "1"},
+        )
+        for rank in range(2)
+    ]
+    said, _ = (process.communicate(timeout=100)[0] for process in processes)
+    assert [process.returncode for process in processes] == [2, -signal.SIGKILL]
+    assert "another process of this run has ended" in said
+    assert "nothing was written" in said
+    assert not list(folder.iterdir())

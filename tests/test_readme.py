@@ -64,3 +64,19 @@ def test_the_method_of_the_contributing_guide_is_a_method_once_it_is_installed(
 def test_a_table_without_runs_is_an_error(tmp_path):
     with pytest.raises(ClsnetError, match="holds no run of Digits-10/5"):
         filled("<!-- table:Digits-10/5 -->\n<!-- end -->", tmp_path)
+
+
+def test_a_value_is_a_number_or_a_table(tmp_path):
+    figures = {"ratio": 0.5, "rows": {"one view": 0.61234, "two": 0.5}, "big_one": 1234.2}
+    (tmp_path / "a.json").write_text(json.dumps(figures))
+    number = filled("<!-- value:a.json:ratio -->\n<!-- end -->", tmp_path)
+    assert number == "<!-- value:a.json:ratio -->\n0.500\n<!-- end -->"
+    table = filled("<!-- value:a.json:rows -->\nold\n<!-- end -->", tmp_path)
+    assert table.splitlines()[1:-1] == [
+        "| | |",
+        "|---|--:|",
+        "| one view | 0.6123 |",
+        "| two | 0.5 |",
+    ]
+    table = filled("<!-- value:a.json:ratio,big_one -->\n<!-- end -->", tmp_path)
+    assert table.splitlines()[3:-1] == ["| ratio | 0.5 |", "| big one | 1234 |"]

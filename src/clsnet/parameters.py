@@ -6,19 +6,21 @@ import os
 from numbers import Integral, Real
 from typing import Any
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from clsnet.classifier.curvature import TRACES
 from clsnet.classifier.plasticity import FISHERS
+from clsnet.classifier.statistics import PRECISIONS
 from clsnet.extractor import Augmentation, Backbone
 from clsnet.extractor.augmentation import ACTIVATIONS, CONNECTIONS
 from clsnet.extractor.backbones.network import TAPS
+from clsnet.extractor.backbones.views import VIEWS
 from clsnet.presets import PRESETS
 
 PARAMETERS: dict[str, list[Any]] = {
     "backbone": [str, Backbone],
     "taps": [StrOptions(set(TAPS))],
-    "mirror": ["boolean"],
+    "views": [Options(Integral, set(VIEWS))],
     "connection": [StrOptions({"auto", *CONNECTIONS})],
     "groups": [Interval(Integral, 1, None, closed="left")],
     "group_size": [Interval(Integral, 1, None, closed="left")],
@@ -33,6 +35,7 @@ PARAMETERS: dict[str, list[Any]] = {
     "rank": [Interval(Integral, 1, None, closed="left")],
     "fisher": [StrOptions(set(FISHERS))],
     "phantoms": [Interval(Integral, 1, None, closed="left")],
+    "precision": [StrOptions(set(PRECISIONS))],
     "short_term": ["array-like"],
     "queue": [None, Interval(Integral, 1, None, closed="left")],
     "cache": [None, str, os.PathLike],

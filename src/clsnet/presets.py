@@ -7,7 +7,7 @@ from typing import Any
 from clsnet.extractor import Augmentation, Identity, Patches
 
 # Beside the features of a frozen network: random nodes, or none.
-NODES = {"fast": 3_000, "small": 0, "best": 12_000}
+NODES = {"fast": 3_000, "small": 0, "best": 20_000}
 PRESETS: dict[str, dict[str, Any]] = {
     "fast": {"backbone": Patches(filters=32, sizes=(5,)), "connection": "Z"},
     "small": {
@@ -35,7 +35,7 @@ def paper_options() -> dict[str, Any]:
     return {
         "backbone": Identity(scale="none"),
         "taps": "last",
-        "mirror": False,
+        "views": 1,
         "connection": "A",
         "groups": 30,
         "group_size": 30,

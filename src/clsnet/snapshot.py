@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from clsnet.classifier.analytic import AnalyticClassifier, Rule, Task
-from clsnet.classifier.curvature import TRACES
+from clsnet.classifier.curvature import TRACES, FewSamples
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Augmentation, Backbone, Extractor
 from clsnet.extractor.backbones import BACKBONES, Network
@@ -17,15 +17,21 @@ if TYPE_CHECKING:
     from clsnet.model import CLSNet
 
 
-def tensors_of(extractor: Extractor, classifier: AnalyticClassifier) -> dict[str, Tensor]:
-    """Return every stored number by name."""
+def tensors_of(
+    extractor: Extractor, classifier: AnalyticClassifier, held: bool = False
+) -> dict[str, Tensor]:
+    """Return every stored number by name, those of a frozen network if it is to be held."""
     tensors = {f"extractor.{name}": value for name, value in extractor.state_dict().items()}
+    backbone = extractor.backbone
+    if isinstance(backbone, Network) and (held or backbone.held):
+        weights = backbone.state_to_hold()
+        tensors |= {f"network.{name}": value.clone() for name, value in weights.items()}
     for i, trace in enumerate(classifier.traces.values()):
         tensors |= {f"trace.{i}.{name}": value for name, value in trace.tensors().items()}
     return {**tensors, "omega": classifier.omega}
 
 
-def header_of(model: CLSNet) -> dict[str, Any]:
+def header_of(model: CLSNet, held: bool = False) -> dict[str, Any]:
     """Return everything about a model that is not a tensor."""
     extractor, classifier = model.extractor_, model.classifier_
     params = {name: _plain(value) for name, value in model.get_params(deep=False).items()}
@@ -44,8 +50,11 @@ def header_of(model: CLSNet) -> dict[str, Any]:
             for key, trace in classifier.traces.items()
         ],
     }
-    if isinstance(extractor.backbone, Network):
-        header["fingerprint"] = extractor.backbone.fingerprint
+    backbone = extractor.backbone
+    if isinstance(backbone, Network):
+        header["fingerprint"] = backbone.fingerprint
+        if held or backbone.held:
+            header["form"] = dict(backbone.form)
     if hasattr(model, "feature_names_in_"):
         header["feature_names"] = model.feature_names_in_.tolist()
     if hasattr(model, "notes_"):
@@ -53,17 +62,20 @@ def header_of(model: CLSNet) -> dict[str, Any]:
     return header
 
 
-def params_from(header: dict[str, Any]) -> dict[str, Any]:
-    """Return the constructor arguments."""
-    return {name: _rich(value) for name, value in header["params"].items()}
+def params_from(header: dict[str, Any], extractor: Extractor) -> dict[str, Any]:
+    """Return the constructor arguments; a network that the file holds is the extractor's."""
+    params = _with_views(header["params"])
+    if "form" in header and params["backbone"] == header["backbone"]:
+        params = {**params, "backbone": extractor.backbone}
+    return {name: _rich(value) for name, value in params.items()}
 
 
 def extractor_from(header: dict[str, Any], tensors: dict[str, Tensor]) -> Extractor:
     """Return the fitted extractor."""
-    extractor = Extractor(_rich(header["backbone"]), _rich(header["augmentation"]), header["seed"])
-    backbone = extractor.backbone
+    backbone = _held_network(header, tensors) if "form" in header else _rich(header["backbone"])
     if isinstance(backbone, Network) and backbone.fingerprint != header["fingerprint"]:
         raise ClsnetError(f"{backbone} is not the network that this model learned with.")
+    extractor = Extractor(backbone, _rich(header["augmentation"]), header["seed"])
     modules = dict(extractor.named_modules())
     for name, value in tensors.items():
         if name.startswith("extractor."):
@@ -81,7 +93,7 @@ def classifier_from(
     for i, saved in enumerate(header["traces"]):
         start = f"trace.{i}."
         parts = {k.removeprefix(start): v for k, v in tensors.items() if k.startswith(start)}
-        kind = TRACES[rule.curvature]
+        kind = FewSamples if "rows" in parts else TRACES[rule.curvature]
         traces[saved["key"]] = kind(
             labels=saved["labels"],
             n_samples=saved["n_samples"],
@@ -98,6 +110,16 @@ def classifier_from(
         tasks=[Task(dict(map(tuple, counts))) for counts in header["tasks"]],
         noise=header["noise"],
     )
+
+
+def _held_network(header: dict[str, Any], tensors: dict[str, Tensor]) -> Network:
+    saved = header["backbone"]
+    kind = BACKBONES[saved["backbone"]]
+    assert issubclass(kind, Network)
+    start = "network."
+    state = {k.removeprefix(start): v for k, v in tensors.items() if k.startswith(start)}
+    config = {name: _rich(option) for name, option in saved["config"].items()}
+    return kind.restored(config, header["form"], state)
 
 
 def _plain(value: Any) -> Any:
@@ -123,5 +145,14 @@ def _rich(value: Any) -> Any:
         return tuple(value["tuple"])
     if "augmentation" in value:
         return Augmentation(**value["augmentation"])
+    kind = BACKBONES[value["backbone"]]
     config = {name: _rich(option) for name, option in value["config"].items()}
-    return BACKBONES[value["backbone"]](**config)
+    return kind(**(_with_views(config) if issubclass(kind, Network) else config))
+
+
+def _with_views(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a network, of which the first format knew only `mirror`."""
+    if "mirror" not in options:
+        return options
+    others = {name: value for name, value in options.items() if name != "mirror"}
+    return {**others, "views": 2 if options["mirror"] else 1}

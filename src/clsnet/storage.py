@@ -17,14 +17,15 @@ from clsnet.errors import ClsnetError
 from clsnet.files import write_atomically
 
 FORMAT = "clsnet"
-VERSION = 1
+VERSION = 2  # 1: a Gram matrix of every trace, and no frozen network
 TRIANGLE = "gram"
+TRAPEZOID = "rows"
 
 
 def numbers(name: str, tensor: Tensor) -> int:
-    """Count the numbers that a tensor takes on disk; a Gram matrix is stored as its triangle."""
-    if name.endswith(TRIANGLE):
-        return len(tensor) * (len(tensor) + 1) // 2
+    """Count the numbers that a tensor takes on disk: of a triangular one, those not below it."""
+    if _form(name) in (TRIANGLE, TRAPEZOID):
+        return tensor.numel() - len(tensor) * (len(tensor) - 1) // 2
     return tensor.numel()
 
 
@@ -68,24 +69,48 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     text = metadata.get("header", "")
     if metadata.get("checksum") != _checksum(text, packed):
         raise ClsnetError(f"{path} is damaged: its contents do not match its checksum.")
-    return json.loads(text), {name: _unpack(name, tensor) for name, tensor in packed.items()}
+    return json.loads(text), {name: _unpack(name, packed) for name in packed}
+
+
+def _form(name: str) -> str:
+    """Return the last part of a name, but for those in somebody else's network."""
+    return "" if name.startswith(("network.", "extractor.")) else name.rpartition(".")[2]
 
 
 def _pack(name: str, tensor: Tensor) -> Tensor:
-    if not name.endswith(TRIANGLE):
+    if _form(name) not in (TRIANGLE, TRAPEZOID):
         return tensor
     return torch.cat([row[i:] for i, row in enumerate(tensor)])
 
 
-def _unpack(name: str, packed: Tensor) -> Tensor:
-    if not name.endswith(TRIANGLE):
-        return packed
+def _unpack(name: str, packed: dict[str, Tensor]) -> Tensor:
+    if _form(name) == TRIANGLE:
+        return _triangle(packed[name])
+    if _form(name) == TRAPEZOID:
+        return _trapezoid(packed[name], len(packed[name.removesuffix(TRAPEZOID) + "cross"]))
+    return packed[name]
+
+
+def _triangle(packed: Tensor) -> Tensor:
+    """Return the symmetric matrix whose upper half is given row by row."""
     size = (math.isqrt(8 * len(packed) + 1) - 1) // 2
     matrix = torch.empty(size, size, dtype=packed.dtype)
     start = 0
     for i in range(size):
         stop = start + size - i
         matrix[i, i:] = matrix[i:, i] = packed[start:stop]
+        start = stop
+    return matrix
+
+
+def _trapezoid(packed: Tensor, width: int) -> Tensor:
+    """Return the matrix of a width whose upper part is given row by row, and zero below."""
+    height = (2 * width + 1 - math.isqrt((2 * width + 1) ** 2 - 8 * len(packed))) // 2
+    matrix = packed.new_zeros(height, width)
+    start = 0
+    for i in range(height):
+        stop = start + width - i
+        matrix[i, i:] = packed[start:stop]
         start = stop
     return matrix
 

@@ -42,3 +42,17 @@ def test_a_used_up_space_and_a_zero_column_change_nothing():
         inverse, squared = quadrature.forms(3.0)
         np.testing.assert_allclose(inverse, [2 / 4, 0], atol=1e-14)
         np.testing.assert_allclose(squared, [2 / 16, 0], atol=1e-14)
+
+
+@pytest.mark.parametrize("ratio", [0.9, 1.0, 1.002, 1.2])
+def test_solutions_converge_too(ratio):
+    G, columns = problem()
+    ridge = 1e-3
+    quadrature = Quadrature(Factor.of(torch.from_numpy(G), ridge), torch.from_numpy(columns))
+    expected = np.linalg.solve(G + ratio * ridge * np.eye(len(G)), columns[:, :2])
+    errors = []
+    for _ in range(8):
+        errors.append(np.linalg.norm(quadrature.solution(ratio * ridge, 2) - expected))
+        quadrature.step()
+    assert errors[-1] < 1e-7 * np.linalg.norm(expected)
+    assert errors[3] < errors[1] < errors[0]

@@ -41,7 +41,7 @@ def before():
     return learn(AnalyticClassifier(Rule(), SIZE, CPU), samples(900, 1, n_classes=5))
 
 
-@pytest.mark.parametrize("ridge", ["auto", 1e-6, 1e-2])
+@pytest.mark.parametrize("ridge", ["auto", 1e-6, 1e-2, 0.0])
 def test_small_task_on_a_kept_factor_equals_a_fresh_solution(before, ridge):
     before = replace(before, rule=Rule(ridge=ridge))
     before = learn(before, samples(900, 1, n_classes=5))

@@ -4,9 +4,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clsnet.classifier.factor import Factor
 from clsnet.classifier.solvers import (
     System,
     iterating_pays,
+    refine,
     solve_by_conjugate_gradients,
     solve_per_class,
     solve_shared,
@@ -120,3 +122,20 @@ def test_iterating_pays_from_some_size_and_number_of_classes_on():
     assert iterating_pays(2000, 10)
     assert not iterating_pays(2000, 1)
     assert not iterating_pays(100, 100)
+
+
+@pytest.mark.parametrize("moved", [1.0, 1.001, 1.2, 0.8])
+def test_a_factor_of_a_ridge_nearby_solves_as_well_as_its_own(moved):
+    gram, _, rhs = systems(60, 4)
+    factor = Factor.of(gram, 0.5)
+    expected = Factor.of(gram, 0.5 * moved).solve(rhs)
+    for start in (torch.zeros_like(rhs), factor.solve(rhs), expected):
+        found = refine(lambda x: gram @ x, 0.5 * moved, rhs, factor, start)
+        assert relative(found, expected) < 1e-10
+
+
+def test_a_factor_of_another_matrix_is_refused():
+    gram, _, rhs = systems(60, 4)
+    other, _, _ = systems(60, 4, seed=1)
+    factor = Factor.of(1e6 * other, 1e-3)
+    assert refine(lambda x: gram @ x, 1e-3, rhs, factor, torch.zeros_like(rhs)) is None

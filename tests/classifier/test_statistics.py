@@ -73,3 +73,21 @@ def test_sums_made_elsewhere_are_taken_over():
     torch.testing.assert_close(other.gram, 2 * A.T @ A)
     torch.testing.assert_close(other.cross(["b"]), 2 * one.cross(["b"]))
     assert other.counts == {"a": 6, "b": 6}
+
+
+def test_sums_made_elsewhere_stay_as_they_are():
+    A, y = torch.ones(1, 3, dtype=torch.float64), np.array(["a"])
+    cross = torch.ones(3, 1, dtype=torch.float64)
+    seen = Statistics(3)
+    seen.set(torch.ones(3, 3, dtype=torch.float64), cross, {"a": 1})
+    seen.add(A, y)
+    assert cross.tolist() == [[1.0]] * 3
+    assert seen.cross(["a"]).tolist() == [[2.0]] * 3
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_sums_that_have_become_infinite_are_noticed(n):
+    A, y = torch.ones(n, 4, dtype=torch.float64), np.zeros(n, int)
+    assert Statistics(4).add(1e100 * A, y).finite
+    assert not Statistics(4).add(1e160 * A, y).finite
+    assert not Statistics(4, precision="float32").add(1e30 * A, y).finite

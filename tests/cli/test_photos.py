@@ -52,6 +52,27 @@ def test_a_first_learning_with_a_file_of_weights(run_warm, here, write_network):
     assert "clsnet: square-b has 2 photos: more would help" in done.err
     known = run_warm("info", here / "new.clsnet").out
     assert f"features of {weights}." in known
+    assert "its weights are not in it" in known
+
+
+def test_a_small_and_self_contained_model(run_warm, here, write_network):
+    for place in (here / "january").iterdir():
+        for i in range(2, 10):
+            (place / f"{i}.png").unlink()
+    model, weights = here / "new.clsnet", here / write_network(here / "weights.safetensors")
+    options = ("--keep", "total", "--self-contained", "--backbone", weights)
+    done = run_warm("learn", model, here / "january", *options)
+    assert done.status == 0, done.err
+    weights.unlink()
+    assert run_warm("predict", model, here / "january", "--reject", 0).status == 0
+    known = run_warm("info", model).out
+    assert "The file is self-contained: all weights are in it." in known
+    assert "bytes  weights of the frozen network" in known
+    assert "bytes  sums of products in total, and sums of features per class" in known
+    gone = run_warm("forget", model, "square-r")
+    assert gone.status == 2
+    assert "keeps only the total over all classes" in gone.err
+    assert gone.err.count("\n") == 1
 
 
 def test_a_dry_run_says_what_would_be_learned(run_warm, here):
@@ -138,6 +159,8 @@ def test_names_with_markup_and_line_breaks_are_printed_plainly(run_warm, here):
         (("learn", "m.clsnet", "nowhere"), "cannot read the folder"),
         (("learn", "m.clsnet", "january", "--backbone", "patches"), "learned with the backbone"),
         (("learn", "new.clsnet", "january", "--backbone", "efficientnot"), "unknown backbone"),
+        (("learn", "m.clsnet", "january", "--keep", "total"), "was made with --keep classes"),
+        (("learn", "new.clsnet", "january", "--keep", "photos"), "use classes or total"),
         (("learn", "january/square-r/0.png", "january"), "damaged or not a clsnet model"),
         (("predict", "none.clsnet", "january"), "cannot read"),
         (("predict", "m.clsnet", "nowhere.jpg"), "there is no photo or folder"),
@@ -172,3 +195,21 @@ def test_the_default_network(run_warm, here):
     found = run_warm("predict", here / "new.clsnet", one, "--json")
     assert json.loads(found.out)[0]["class"] == "stripes-g"
     assert "1,281 features of efficientnet-lite0" in run_warm("info", here / "new.clsnet").out
+
+
+def test_an_exported_model_is_checked_and_described(run_warm, here):
+    pytest.importorskip("onnxruntime")
+    done = run_warm("export", here / "m.clsnet", here / "m.onnx")
+    assert (done.status, done.err) == (0, "")
+    assert done.out.startswith(f"Wrote {here / 'm.onnx'}: 3 classes, ")
+    assert "images, bytes of shape (n, 64, 64, 3)" in done.out
+    assert "Checked: in ONNX Runtime probabilities differ by " in done.out
+    assert (here / "m.onnx").stat().st_size > 1000
+
+
+def test_a_model_that_is_not_there_cannot_be_exported(run_warm, here):
+    done = run_warm("export", here / "gone.clsnet", here / "m.onnx")
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("clsnet: cannot read ")
+    assert done.err.count("\n") == 1
+    assert not (here / "m.onnx").exists()

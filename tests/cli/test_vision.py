@@ -7,7 +7,7 @@ import pytest
 
 from clsnet.extractor.backbones.weights import read_about
 
-QUICK = ("--option", "taps=last", "--option", "mirror=False", "--preset", "small")
+QUICK = ("--option", "taps=last", "--option", "views=1", "--preset", "small")
 
 
 def runs(folder):

@@ -1,4 +1,6 @@
+import io
 import multiprocessing
+import time
 
 import numpy as np
 import pytest
@@ -63,3 +65,31 @@ def test_whoever_stops_early_leaves_no_process_behind(paths):
     next(stream)
     stream.close()
     assert multiprocessing.active_children() == []
+
+
+class Slow:
+    """A photo that takes a while to read, and is too large to be worth a process."""
+
+    name = "slow"
+
+    def __init__(self, encoded):
+        self.encoded = encoded
+
+    def read(self):
+        time.sleep(0.02)
+        return self.encoded
+
+
+def test_parts_are_read_while_others_are_used():
+    random = np.random.default_rng(0)
+    file = io.BytesIO()
+    Image.fromarray(random.integers(0, 255, (128, 128, 3), dtype=np.uint8)).save(file, "BMP")
+    images = Images([Slow(file.getvalue())] * 16, size=8)
+    assert not images.small
+    start = time.perf_counter()
+    waited = 0.0
+    for _ in read_ahead(images, [slice(i, i + 1) for i in range(16)]):
+        waited += time.perf_counter() - start
+        time.sleep(0.03)
+        start = time.perf_counter()
+    assert waited < 16 * 0.02

@@ -172,3 +172,16 @@ def test_the_demo_protocol_puts_the_extractor_back(tasks):
     X = tasks[0].X_test
     np.testing.assert_array_equal(learners[0].predict_proba(X), plain.predict_proba(X))
     assert outcome.R[0][0] > 0.9
+
+
+def test_the_solution_is_a_part_of_learning(tasks, small):
+    learned = []
+
+    class Watched(CLSNet):
+        def consolidate(self):
+            learned.append(self.observed_.stale)
+            return super().consolidate()
+
+    outcome = evaluate(lambda: Watched(groups=2, group_size=5), tasks[:2], with_independent=False)
+    assert learned[0]  # before anything is predicted
+    assert len(outcome.seconds["tasks"]) == 2

@@ -116,7 +116,7 @@ def test_images_on_disk_need_not_be_read(network):
 def test_a_run_tells_too_what_auto_has_seen(tmp_path):
     pytest.importorskip("efficientnet_lite_pytorch")
     tasks = sequence("ImageNet", 2, 1, (3, 96, 96), NAMES[:2])
-    options = (("taps", "last"), ("mirror", False))
+    options = (("taps", "last"), ("views", 1))
     job = Job("clsnet", 0, 0, "small", "agnostic", False, tmp_path, options)
     assert job.run(tasks, lambda *line: None)["seen_classes"] == 2
 

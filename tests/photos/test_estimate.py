@@ -3,7 +3,8 @@ import torch
 
 from clsnet.classifier.analytic import AnalyticClassifier, Rule
 from clsnet.photos.estimate import estimated, held_out, lookalikes
-from clsnet.photos.record import SOFTNESS
+from clsnet.photos.familiarity import familiarity, usual_scores
+from clsnet.photos.record import TEMPERATURES
 
 RANDOM = np.random.default_rng(0)
 
@@ -54,11 +55,21 @@ def test_losses_are_minus_log_probabilities():
     held = np.arange(30) < 12
     outcome = estimated(blank(), A, labels, held)
     trial = blank().learn(lambda: [(A[~held], labels[~held])])
-    for k, softness in enumerate(SOFTNESS):
-        chances = torch.softmax(trial.scores(A[held]) / (trial.noise * softness), dim=1).numpy()
+    for k, temperature in enumerate(TEMPERATURES):
+        chances = torch.softmax(trial.scores(A[held]) / temperature, dim=1).numpy()
         for label in ("cat", "dog", "bird"):
             own = chances[labels[held] == label, trial.labels.index(label)]
             np.testing.assert_allclose(outcome.losses[label][k], -np.log(own).sum())
+
+
+def test_familiarity_is_kept_of_each_photo_held_out():
+    A, labels = blobs(["cat", "dog", "bird"] * 10, spread=0.6)
+    held = np.arange(30) < 12
+    outcome = estimated(blank(), A, labels, held)
+    trial = blank().learn(lambda: [(A[~held], labels[~held])])
+    fits = familiarity(trial.scores(A[held]), usual_scores(trial)).numpy()
+    for label, kept in outcome.scores.items():
+        np.testing.assert_allclose(kept, np.sort(fits[labels[held] == label]), atol=0.0051)
 
 
 def test_of_one_class_or_of_no_photo_nothing_can_be_said():

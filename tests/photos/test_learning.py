@@ -19,7 +19,7 @@ ENDING = {"JPEG": "JPG", "TIFF": "TIF"}
 
 def test_the_model_is_the_one_that_partial_fit_would_give(model, january, tiny):
     photos = find(january).photos
-    literal = CLSNet(backbone=tiny, taps="last", mirror=False, connection="Z", retain="classes")
+    literal = CLSNet(backbone=tiny, taps="last", views=1, connection="Z", retain="classes")
     images = Images([photo.path for photo in photos], size=64)
     literal.partial_fit(images, np.array([photo.label for photo in photos]))
     taught = load(model)

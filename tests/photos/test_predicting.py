@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
+import torch
 
 from clsnet import CLSNet, load
 from clsnet.data import Images
 from clsnet.errors import ClsnetError
 from clsnet.photos import forget, predict
+from clsnet.photos.familiarity import familiarity, usual_scores
 from clsnet.photos.record import Record
 
 
@@ -15,12 +17,12 @@ def test_files_and_folders_are_answered_in_order(model, january):
     assert found[0].label == "stripes-g"
 
 
-def test_probabilities_are_those_of_the_model_softened(model, january):
+def test_probabilities_are_scores_at_the_temperature_of_the_photos_held_out(model, january):
     paths = sorted((january / "square-r").iterdir())
     found = predict(model, paths, top=3)
     taught = load(model)
-    softness = Record.of(taught.notes_).softness
-    chances = taught.predict_proba(Images(paths, size=64)) ** (1 / softness)
+    scores = taught.decision_function(Images(paths, size=64))
+    chances = np.exp(scores / Record.of(taught.notes_).temperature(otherwise=1e-9))
     chances /= chances.sum(axis=1, keepdims=True)
     for each, row in zip(found, chances, strict=True):
         best = np.argsort(-row)
@@ -43,12 +45,14 @@ def test_the_share_that_is_rejected_follows_the_photos_held_out(model):
 
 
 def test_none_of_these_is_said_below_the_threshold(model, january):
-    paths = [january]
-    scores = load(model).decision_function(Images([p.path for p in predict(model, paths)], size=64))
+    paths, taught = [january], load(model)
+    images = Images([each.path for each in predict(model, paths)], size=64)
+    scores = torch.from_numpy(taught.decision_function(images))
+    fits = familiarity(scores, usual_scores(taught.classifier_)).numpy()
     for reject in (0.0, 0.3, 0.9):
-        threshold = Record.of(load(model).notes_).threshold(reject)
+        threshold = Record.of(taught.notes_).threshold(reject)
         found = predict(model, paths, reject=reject)
-        assert [each.label is None for each in found] == (scores.max(axis=1) < threshold).tolist()
+        assert [each.label is None for each in found] == (fits < threshold).tolist()
         assert all(each.top for each in found)
 
 

@@ -155,9 +155,32 @@ def test_batches_are_as_large_as_steps_allow():
 
 def test_norms_and_biases_do_not_decay(tiny):
     objective = SimSiam(tiny(4), HALF, HALF)
-    decayed, free = loop._optimiser(objective).param_groups
+    decayed, free = loop._optimiser(objective, torch.device("cpu")).param_groups
     assert (decayed["weight_decay"], free["weight_decay"]) == (5e-4, 0)
     assert all(p.ndim > 1 for p in decayed["params"])
     assert all(p.ndim == 1 for p in free["params"])
     known = {id(p) for p in decayed["params"] + free["params"]}
     assert known == {id(p) for p in objective.parameters() if p.requires_grad}
+
+
+def test_scaled_losses_in_float16_lead_where_plain_ones_do():
+    ends = []
+    for half in (True, False):
+        torch.manual_seed(0)
+        layer = torch.nn.Linear(8, 4)
+        scaler = torch.amp.GradScaler("cpu", loop.LOSS_SCALE, enabled=half)
+        optimiser = torch.optim.SGD(layer.parameters(), lr=0.1, momentum=0.9, fused=half)
+        for x in torch.randn(20, 16, 8):
+            optimiser.zero_grad()
+            with torch.autocast("cpu", torch.float16, enabled=half):
+                loss = layer(x).float().square().mean()
+            scaler.scale(loss).backward()
+            scaler.step(optimiser)
+            scaler.update()
+        ends.append(layer.weight.detach())
+    torch.testing.assert_close(*ends, atol=1e-2, rtol=1e-2)
+
+
+def test_nothing_is_scaled_on_a_cpu():
+    loss = torch.ones(())
+    assert loop._scaler(torch.device("cpu")).scale(loss) is loss

@@ -15,16 +15,16 @@ from clsnet.extractor.backbones.residual import Residual
 from clsnet.extractor.backbones.weights import read_weights
 from clsnet.memory import MEGABYTE, MemoryUse
 from clsnet.methods import Method
-from clsnet.pretraining.augment import TURNS
 from clsnet.pretraining.feeding import Feed, room
 from clsnet.pretraining.loop import fastest_convolutions, train
 from clsnet.pretraining.supervised import Supervised
 
 
 class Tuning(Supervised):
-    """The objective of the pretraining, in smaller steps."""
+    """The objective of the pretraining for these classes alone: upright, in smaller steps."""
 
-    rate = 0.05
+    rate = 0.1
+    turns = 1
 
 
 class JointFineTuned:
@@ -46,7 +46,7 @@ class JointFineTuned:
     """
 
     def __init__(
-        self, seed: int = 0, backbone: str = "", epochs: int = 20, device: str = "auto"
+        self, seed: int = 0, backbone: str = "", epochs: int = 30, device: str = "auto"
     ) -> None:
         self.seed = seed
         self.backbone = backbone
@@ -70,11 +70,11 @@ class JointFineTuned:
         with torch.random.fork_rng(devices=[]), fastest_convolutions():
             torch.manual_seed(self.seed)
             depth = int(self.about.network.removeprefix("resnet"))
-            network = Residual(depth, self.about.small, TURNS * len(self.labels))
+            network = Residual(depth, self.about.small, len(self.labels))
             body = {name: tensor for name, tensor in state.items() if not name.startswith("fc.")}
             network.load_state_dict(body, strict=False)
             self.objective = Tuning(network, self.about.mean, self.about.deviation)
-            self.objective.to(self.device)
+            self.objective.to(self.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
             feed = self._feed(samples.numpy(), codes.numpy())
             nothing = self._feed(samples[:0].numpy(), codes[:0].numpy())
             train(self.objective, feed, nothing, self.epochs, self.seed)
@@ -84,7 +84,7 @@ class JointFineTuned:
         """Return the class of each sample."""
         feed = self._feed(X, np.zeros(len(X), dtype=np.int64))
         scores, _ = self.objective.outputs(feed, self.objective.network.fc)
-        best: Tensor = scores[:, ::TURNS].argmax(dim=1)
+        best: Tensor = scores.argmax(dim=1)
         return np.asarray(np.array(self.labels)[best.cpu().numpy()])
 
     def kept(self) -> dict[str, Tensor]:

@@ -16,18 +16,21 @@ from clsnet.classifier.curvature import (
     FullTrace,
     LowRankTrace,
     Trace,
+    total,
 )
 from clsnet.classifier.factor import Factor
 from clsnet.classifier.forgetting import Memory
+from clsnet.classifier.growing import Growing
 from clsnet.classifier.plasticity import plasticity
 from clsnet.classifier.ridge import Sums, left_out_error, regress
 from clsnet.classifier.solvers import System
-from clsnet.classifier.statistics import PRECISIONS, Batch, Label, Statistics
+from clsnet.classifier.statistics import PRECISIONS, Batch, Label, Statistics, take
 from clsnet.distributed import summed
 from clsnet.errors import ClsnetError
 
 Batches = Callable[[], Iterable[Batch]]
 TOTAL = "total"
+TOO_LARGE = "these samples hold values too large to be squared; scale them down."
 
 
 @dataclass(frozen=True)
@@ -138,6 +141,8 @@ class AnalyticClassifier:
         parts = self._observe(batches)
         if not parts:
             raise ClsnetError("this task is empty: there is no batch to learn from.")
+        if not all(part.finite for part in parts.values()):
+            raise ClsnetError(TOO_LARGE)
         counts = {label: n for part in parts.values() for label, n in part.counts.items()}
         task = Task({label: counts[label] for label in sorted(counts)})  # type: ignore[type-var]
         if self.rule.curvature == "diagonal":
@@ -164,15 +169,18 @@ class AnalyticClassifier:
         """Return the classifier with weights for everything observed."""
         if not self.stale:
             return self
-        total = functools.reduce(lambda a, b: a.merge(b), self.traces.values())
-        assert isinstance(total, FullTrace)
-        sums = Sums(total.gram, total.columns(self.labels), total.n_samples)
+        seen = total([trace for trace in self.traces.values() if isinstance(trace, FullTrace)])
+        cross = seen.columns(self.labels)
+        if isinstance(seen, Growing):
+            sums = Sums(seen.base, cross, seen.n_samples, seen.rows)
+        else:
+            sums = Sums(seen.gram, cross, seen.n_samples)
         found = regress(sums, self.rule.ridge, self.factor)
         return replace(
             self,
             # In the layout in which it is saved: another one would round otherwise.
             omega=found.omega.contiguous(),
-            noise=min(total.n_samples * found.error / len(self.labels), 1.0),
+            noise=min(seen.n_samples * found.error / len(self.labels), 1.0),
             stale=False,
             factor=found.factor if self.rule.retain == TOTAL else None,
         )
@@ -187,7 +195,8 @@ class AnalyticClassifier:
             return self.consolidated()._without(tasks, classes)
         left = self._without(tasks, classes)
         if not left.traces:
-            return replace(left, omega=left.omega[:, :0], stale=False)
+            none = torch.zeros(self.dimension, 0, dtype=torch.float64, device=self.device)
+            return replace(left, omega=none, stale=False)
         if self._plain:
             return replace(left, stale=True).consolidated()
         *old, newest = left.traces
@@ -211,13 +220,14 @@ class AnalyticClassifier:
     def _observe(self, batches: Batches) -> dict[Label, Statistics]:
         parts: dict[Label, Statistics] = {}
         for A, y in batches():
-            groups: list[tuple[Label, slice | np.ndarray]] = [(TOTAL, slice(None))]
+            groups: list[tuple[Label, Tensor, np.ndarray]] = [(TOTAL, A, y)]
             if self.rule.retain == "classes":
-                groups = [(label.item(), np.flatnonzero(y == label)) for label in np.unique(y)]
-            for key, rows in groups:
+                own = [(label.item(), np.flatnonzero(y == label)) for label in np.unique(y)]
+                groups = [(label, take(A, rows), y[rows]) for label, rows in own]
+            for key, some, labels in groups:
                 if key not in parts:
                     parts[key] = Statistics(self.dimension, self.device, self.rule.precision)
-                parts[key].add(A[rows], y[rows])
+                parts[key].add(some, labels)
         return summed(parts, Statistics(self.dimension, self.device, self.rule.precision))
 
     def _consolidate(self, current: Trace, labels: list[Label]) -> tuple[Tensor, float]:
@@ -244,8 +254,11 @@ class AnalyticClassifier:
             alone = regress(Sums(gram, cross, n_samples), self.rule.ridge)
             ridge, error = alone.ridge, alone.error
         system.shared.diagonal().add_(ridge)
+        omega = system.solve()
+        if not torch.isfinite(omega).all():
+            raise ClsnetError(TOO_LARGE)
         # In the layout in which it is saved: another one would round otherwise.
-        return system.solve().contiguous(), min(n_samples * error / len(labels), 1.0)
+        return omega.contiguous(), min(n_samples * error / len(labels), 1.0)
 
     def _gamma(self, key: Label) -> float:
         """Weight of a trace among the old ones; a total is weighted as it grows."""
@@ -283,7 +296,10 @@ class AnalyticClassifier:
         gamma = self.rule.memory.gamma_of(number)
         for key, trace in kept.items():
             if key in traces:
-                traces[key] = traces[key].merge(trace, gamma)
+                only = self.rule.retain == TOTAL
+                old = traces[key].dense if only else traces[key]
+                grown = Growing.joined(old, trace) if only and self._plain else None
+                traces[key] = grown or old.merge(trace, gamma)
             else:
                 traces[key] = trace if gamma == 1 else trace.times(gamma)
         return traces

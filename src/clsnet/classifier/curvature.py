@@ -14,7 +14,14 @@ import torch
 from torch import Tensor
 
 from clsnet.classifier.solvers import System
-from clsnet.classifier.statistics import Label, Statistics, with_products
+from clsnet.classifier.statistics import (
+    FEW,
+    Label,
+    Statistics,
+    add_products,
+    mirror,
+    with_products,
+)
 
 
 class Trace(ABC):
@@ -43,6 +50,11 @@ class Trace(ABC):
     def tensors(self) -> dict[str, Tensor]:
         """Return everything that is kept, by name."""
 
+    @property
+    def dense(self) -> Trace:
+        """The same in the form to which further samples are added at the same cost for ever."""
+        return self
+
 
 def _columns(matrix: Tensor, own: Sequence[Label], wanted: Sequence[Label], fill: Tensor) -> Tensor:
     """Columns of `matrix` in the order of `wanted`; `fill` where a label is not among `own`."""
@@ -70,9 +82,7 @@ class FullTrace(Trace):
         """Keep the statistics of a task as they are."""
         labels, n_samples = seen.labels, seen.n_samples
         if seen.rows is not None:
-            # The triangular factor has the same Gram matrix, and no row of a sample.
-            rows = torch.linalg.qr(seen.rows, mode="r").R
-            return FewSamples(labels, rows, seen.cross(labels), n_samples)
+            return FewSamples(labels, trapezoid(seen.rows), seen.cross(labels), n_samples)
         return FullTrace(labels, seen.gram, seen.cross(labels), n_samples)
 
     def add_to(self, system: System, labels: Sequence[Label], gamma: float) -> None:
@@ -111,9 +121,9 @@ class FullTrace(Trace):
 
 
 class FewSamples(FullTrace):
-    """A task with so few samples that a factor of its Gram matrix is kept until it is merged.
+    """Few samples: `rows` is an upper trapezoidal factor R of their Gram matrix, ``R'R = A'A``.
 
-    Only a model that keeps every task apart, or has but one, asks for the matrix itself.
+    It takes less room than the matrix, tells exactly as much, and holds no sample's row.
     """
 
     def __init__(self, labels: list[Label], rows: Tensor, cross: Tensor, n_samples: float) -> None:
@@ -125,9 +135,94 @@ class FewSamples(FullTrace):
         size = self.rows.shape[1]
         return with_products(self.rows.new_zeros(size, size), self.rows)
 
+    @property
+    def dense(self) -> FullTrace:
+        """The Gram matrix itself."""
+        return FullTrace(self.labels, self.gram, self.cross, self.n_samples)
+
+    def add_to(self, system: System, labels: Sequence[Label], gamma: float) -> None:
+        """Add ``gamma A'A`` and ``gamma A'Y``."""
+        system.shared.addmm_(self.rows.T, self.rows, alpha=gamma)
+        system.rhs.add_(self.columns(labels), alpha=gamma)
+
+    def merge(self, other: Trace, gamma: float = 1.0) -> FullTrace:
+        """Factorise the rows of both, or sum both matrices if these are no longer few."""
+        most = self.rows.shape[1] // FEW
+        if not isinstance(other, FewSamples) or len(self.rows) + len(other.rows) > most:
+            return self.dense.merge(other, gamma)
+        labels = _union(self.labels, other.labels)
+        rows = trapezoid(torch.cat([self.rows, gamma**0.5 * other.rows]))
+        cross = self.columns(labels) + gamma * other.columns(labels)
+        return FewSamples(labels, rows, cross, self.n_samples + gamma * other.n_samples)
+
     def added_to(self, gram: Tensor, gamma: float) -> Tensor:
         """Return ``gram + gamma A'A``."""
         return with_products(gram, gamma**0.5 * self.rows)
+
+    def times(self, gamma: float) -> FewSamples:
+        """Scale the factor and the sums."""
+        rows, cross = gamma**0.5 * self.rows, gamma * self.cross
+        return FewSamples(self.labels, rows, cross, gamma * self.n_samples)
+
+    def without(self, labels: Collection[Label]) -> FewSamples:
+        """Drop columns of ``A'Y``."""
+        kept = [label for label in self.labels if label not in labels]
+        return FewSamples(kept, self.rows, self.columns(kept), self.n_samples)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the factor and the sums."""
+        return {"rows": self.rows, "cross": self.cross}
+
+
+def trapezoid(A: Tensor) -> Tensor:
+    """Return the upper trapezoidal R with ``R'R = A'A`` that follows from this product alone.
+
+    Where leading columns depend on each other there are many such R, and a plain factorisation
+    can leave rows of A as they are. A fixed mixture of all columns then says which R it is.
+
+    Examples
+    --------
+    >>> trapezoid(torch.tensor([[0.0, 5.0, 1.0], [-2.0, 2.0, 3.0]])).round(decimals=4)
+    tensor([[ 2., -2., -3.],
+            [ 0.,  5.,  1.]])
+    """
+    R = torch.linalg.qr(A, mode="r").R
+    pivots = R.diagonal().abs()
+    if pivots.min() <= len(A) * torch.finfo(A.dtype).eps * pivots.max():
+        drawn = torch.randn(A.shape[1], len(A), generator=torch.Generator().manual_seed(0))
+        mixed = torch.cat([A @ drawn.to(A), A], dim=1)
+        R = torch.linalg.qr(mixed, mode="r").R
+        R = _positive(R)[:, len(A) :]
+        R = torch.linalg.qr(R, mode="r").R
+    return _positive(R)
+
+
+def _positive(R: Tensor) -> Tensor:
+    return torch.where(R.diagonal() < 0, -1.0, 1.0).to(R)[:, None] * R
+
+
+def total(traces: Sequence[FullTrace]) -> FullTrace:
+    """Return the sum of full traces, all their rows multiplied together."""
+    if len(traces) == 1:
+        return traces[0]
+    labels = list(dict.fromkeys(label for trace in traces for label in trace.labels))
+    column = {label: i for i, label in enumerate(labels)}
+    size = len(traces[0].cross)
+    gram = traces[0].cross.new_zeros(size, size)
+    cross = traces[0].cross.new_zeros(size, len(labels))
+    waiting: list[Tensor] = []
+    for trace in traces:
+        cross[:, [column[label] for label in trace.labels]] += trace.cross
+        if not isinstance(trace, FewSamples):
+            gram += trace.gram
+            continue
+        waiting.append(trace.rows)
+        if sum(map(len, waiting)) >= size:
+            add_products(gram, torch.cat(waiting))
+            waiting = []
+    if waiting:
+        add_products(gram, torch.cat(waiting))
+    return FullTrace(labels, mirror(gram), cross, sum(trace.n_samples for trace in traces))
 
 
 class LowRankTrace(Trace):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch import Tensor
 
@@ -29,8 +31,7 @@ class Quadrature:
     def __init__(self, factor: Factor, columns: Tensor) -> None:
         self.factor = factor
         self.norms = columns.norm(dim=0)
-        self._before = torch.zeros_like(columns)
-        self._now = _divide(columns, self.norms)
+        self._basis = [torch.zeros_like(columns), _divide(columns, self.norms)]
         self._diagonal: list[Tensor] = []
         self._beside: list[Tensor] = [torch.zeros_like(self.norms)]
 
@@ -41,14 +42,15 @@ class Quadrature:
 
     def step(self) -> None:
         """Take one Lanczos step, with all columns at once."""
-        image = self.factor.solve(self._now)
-        diagonal = (self._now * image).sum(dim=0)
-        image -= diagonal * self._now
-        image -= self._beside[-1] * self._before
+        before, now = self._basis[-2:]
+        image = self.factor.solve(now)
+        diagonal = (now * image).sum(dim=0)
+        image -= diagonal * now
+        image -= self._beside[-1] * before
         beside = image.norm(dim=0)
         # A column whose space is used up goes on as zero, and changes nothing any more.
         beside = torch.where(beside > 1e-14 * diagonal, beside, 0.0)
-        self._before, self._now = self._now, _divide(image, beside)
+        self._basis.append(_divide(image, beside))
         self._diagonal.append(diagonal)
         self._beside.append(beside)
 
@@ -59,15 +61,29 @@ class Quadrature:
 
     def forms(self, ridge: float, n_steps: int | None = None) -> tuple[Tensor, Tensor]:
         """Return both forms of every column, after all steps or the first `n_steps` of them."""
-        n = n_steps or self.n_steps
+        values, vectors = self._spectrum(ridge, n_steps or self.n_steps)
+        weights = (self.norms[:, None].cpu() * vectors[:, 0, :]).square()
+        return (weights * values).sum(dim=1), (weights * values.square()).sum(dim=1)
+
+    def solution(self, ridge: float, n_columns: int) -> Tensor:
+        """Return ``(G + r I)^-1 v`` for the first columns, as good as the steps so far make it."""
+        if not self.n_steps:
+            self.step()
+        values, vectors = self._spectrum(ridge, self.n_steps)
+        shares = (vectors * (values * vectors[:, 0, :])[:, None, :]).sum(dim=2)[:n_columns]
+        shares = shares.to(self.norms) * self.norms[:n_columns, None]
+        parts = (v[:, :n_columns] * s for v, s in zip(self._basis[1:], shares.T, strict=False))
+        solution: Tensor = functools.reduce(torch.add, parts)
+        return solution
+
+    def _spectrum(self, ridge: float, n: int) -> tuple[Tensor, Tensor]:
+        """Eigenvalues of ``(G + r I)^-1`` and their vectors, in the space of the first n steps."""
         T = torch.diag_embed(torch.stack(self._diagonal[:n], dim=1))
         if n > 1:
             beside = torch.stack(self._beside[1:n], dim=1)
             T = T + torch.diag_embed(beside, 1) + torch.diag_embed(beside, -1)
         nodes, vectors = torch.linalg.eigh(T.cpu())
-        weights = (self.norms[:, None].cpu() * vectors[:, 0, :]).square()
-        values = nodes / (1 + (ridge - self.factor.ridge) * nodes)
-        return (weights * values).sum(dim=1), (weights * values.square()).sum(dim=1)
+        return nodes / (1 + (ridge - self.factor.ridge) * nodes), vectors
 
 
 def _divide(columns: Tensor, norms: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ from torch import Tensor
 from clsnet.classifier.factor import Factor
 from clsnet.classifier.quadrature import Quadrature
 from clsnet.classifier.solvers import refine, solve_shared
+from clsnet.classifier.statistics import with_products
 
 GRID = tuple(10.0 ** (exponent / 2) for exponent in range(-18, 7))
 START = GRID.index(1e-5)
@@ -28,16 +29,31 @@ MOST_STEPS = 16
 
 @dataclass(frozen=True)
 class Sums:
-    """What ridge regression needs of data: ``A'A``, ``A'Y`` with one-hot rows in Y, and N."""
+    """What ridge regression needs of data: ``A'A``, ``A'Y`` with one-hot rows in Y, and N.
 
-    gram: Tensor
+    A few rows of A may still be missing in `base`; then ``A'A`` is only made if it is needed.
+    """
+
+    base: Tensor
     cross: Tensor
     n_samples: float
+    rows: Tensor | None = None
+
+    @functools.cached_property
+    def gram(self) -> Tensor:
+        """``A'A``."""
+        return self.base if self.rows is None else with_products(self.base, self.rows)
 
     @functools.cached_property
     def scale(self) -> float:
         """Mean diagonal of ``A'A``: what ridges are relative to."""
-        return float(self.gram.diagonal().mean()) or 1.0
+        missing = 0.0 if self.rows is None else float(self.rows.square().sum()) / len(self.base)
+        return float(self.base.diagonal().mean()) + missing or 1.0
+
+    def times(self, x: Tensor) -> Tensor:
+        """Return ``A'A x``."""
+        image = self.base @ x
+        return image if self.rows is None else image.addmm_(self.rows.T, self.rows @ x)
 
     @functools.cached_property
     def probes(self) -> Tensor:
@@ -46,18 +62,21 @@ class Sums:
         The trace is at most N and corrects N: known to ``sqrt(2 N / probes)`` it is known well
         enough.
         """
-        size = len(self.gram)
+        size = len(self.base)
         n_probes = PROBES if self.n_samples > 4 * size else 4 * PROBES
         if size <= n_probes:
-            return torch.eye(size, dtype=self.gram.dtype, device=self.gram.device)
+            return torch.eye(size, dtype=self.base.dtype, device=self.base.device)
         signs = np.random.RandomState(0).randint(0, 2, (size, n_probes)) * 2.0 - 1.0
-        return torch.as_tensor(signs / n_probes**0.5).to(self.gram)
+        return torch.as_tensor(signs / n_probes**0.5).to(self.base)
 
     def some(self, n_columns: int) -> Sums:
         """Return the sums over some columns of A, always the same."""
-        order = np.random.RandomState(0).permutation(len(self.gram))[:n_columns]
-        rows = torch.as_tensor(np.sort(order), device=self.gram.device)
-        return Sums(self.gram[rows[:, None], rows], self.cross[rows], self.n_samples)
+        order = np.random.RandomState(0).permutation(len(self.base))[:n_columns]
+        own = torch.as_tensor(np.sort(order), device=self.base.device)
+        gram = self.base[own[:, None], own]
+        if self.rows is not None:
+            gram = with_products(gram, self.rows[:, own])
+        return Sums(gram, self.cross[own], self.n_samples)
 
     def residual(self, ridge: float, inverse: float, squared: float) -> float:
         """Return ``|Y - A Omega|^2``, of ``tr(B'MB)`` and ``tr(B'MMB)``.
@@ -69,7 +88,7 @@ class Sums:
 
     def left(self, ridge: float, trace: float) -> float:
         """Return ``N - df``, of ``tr(M)``."""
-        return self.n_samples - (len(self.gram) - ridge * trace)
+        return self.n_samples - (len(self.base) - ridge * trace)
 
     def error(self, residual: float, left: float) -> float:
         """Return the error on data left out, over N."""
@@ -126,13 +145,13 @@ def regress(sums: Sums, ridge: float | str = "auto", kept: Factor | None = None)
     kept
         A factor of ``A'A`` with some ridge. It makes the answer cheaper and never another one.
     """
-    curve = Curve(sums, kept) if kept is not None else None
+    curve = Curve(sums, kept) if kept is not None and (kept.ridge > 0 or ridge == 0) else None
     if isinstance(ridge, str):
         index, curve = _best(sums, curve)
         value = GRID[index] * sums.scale
     else:
         value = ridge * sums.scale
-    if curve is None or not 0.8 < value / curve.factor.ridge < 1.25:
+    if curve is not None and not 0.8 * value <= curve.factor.ridge <= 1.25 * value:
         curve = None
     factor = curve.factor if curve else Factor.of(sums.gram, value)
     if factor is None:
@@ -140,25 +159,27 @@ def regress(sums: Sums, ridge: float | str = "auto", kept: Factor | None = None)
         matrix.diagonal().add_(value)
         error = left_out_error(sums.gram, sums.cross, sums.n_samples, value)
         return Regression(value, error, solve_shared(matrix, sums.cross), None)
-    omega = factor.solve(sums.cross)
-    if factor.ridge != value or factor.n_rows:
-        better = refine(sums.gram, value, sums.cross, factor)
-        if better is None:
+    curve = curve or Curve(sums, factor)
+    left = sums.left(value, curve.trace(value))
+    if factor.ridge == value and not factor.n_rows:
+        omega = factor.solve(sums.cross)
+    else:
+        found = refine(sums.times, value, sums.cross, factor, curve.solution(value))
+        if found is None:
             warnings.warn(
                 "the kept factorisation is too far from the new sums; factorising these instead.",
                 stacklevel=2,
             )
             return regress(sums, value / sums.scale)
-        omega = better
+        omega = found
     inverse, squared = float((omega * sums.cross).sum()), float(omega.square().sum())
-    left = sums.left(value, (curve or Curve(sums, factor)).trace(value))
     error = sums.error(sums.residual(value, inverse, squared), left)
     return Regression(value, error, omega, factor)
 
 
 def _best(sums: Sums, curve: Curve | None = None) -> tuple[int, Curve | None]:
     """Return the point of the grid with the least error, and the curve that has shown it."""
-    size = len(sums.gram)
+    size = len(sums.base)
     start = START if size <= COARSE else _best(sums.some(size // 4))[0]
 
     @functools.cache
@@ -230,6 +251,8 @@ class Curve:
 
     def trace(self, ridge: float) -> float:
         """Return ``tr (A'A + ridge I)^-1``, for a ridge close to that of the factor."""
+        if ridge == self.factor.ridge and "quadrature" not in vars(self):
+            return float((self.sums.probes * self.factor.solve(self.sums.probes)).sum())
         columns, rate = self.quadrature, self.quadrature.rate(ridge)
         trace = math.inf
         for n_steps in itertools.count(1):
@@ -239,6 +262,10 @@ class Curve:
             if rate == 0 or abs(trace - before) * rate <= 1e-11 * trace:
                 break
         return trace
+
+    def solution(self, ridge: float) -> Tensor:
+        """Return ``(A'A + ridge I)^-1 A'Y``, as good as the steps so far make it."""
+        return self.quadrature.solution(ridge, self.n_classes)
 
     def bounds(self, ridge: float) -> tuple[float, float]:
         """Return the least and the largest error that further steps may lead to.

@@ -111,13 +111,44 @@ def solve_by_conjugate_gradients(shared: Tensor, diagonal: Tensor, rhs: Tensor) 
     )
 
 
-def refine(gram: Tensor, ridge: float, rhs: Tensor, factor: Factor) -> Tensor | None:
-    """Solve ``(gram + ridge I) x = rhs`` by the factor of a matrix close to it, or return None."""
-    return conjugate_gradients(lambda x: torch.add(gram @ x, x, alpha=ridge), factor.solve, rhs)
+def refine(
+    apply: Callable[[Tensor], Tensor],
+    ridge: float,
+    rhs: Tensor,
+    factor: Factor,
+    start: Tensor,
+) -> Tensor | None:
+    """Solve ``(G + ridge I) x = rhs`` by a factor of G with a ridge close to it, or return None.
+
+    Parameters
+    ----------
+    apply
+        The product with G.
+    ridge, rhs, factor
+        As above.
+    start
+        A guess.
+    """
+
+    def shifted(x: Tensor) -> Tensor:
+        return torch.add(apply(x), x, alpha=ridge)
+
+    # By the relative difference of both ridges, at least, or by rounding, each z shrinks the error.
+    shrinks = max(abs(ridge - factor.ridge) / (ridge or 1.0), 1e-3)
+    omega = start
+    for _ in range(2):
+        z = factor.solve(rhs - shifted(omega))
+        omega = omega + z
+        if _small(shrinks * z, omega, TOLERANCE):
+            return omega
+    return conjugate_gradients(shifted, factor.solve, rhs, omega)
 
 
 def conjugate_gradients(
-    apply: Callable[[Tensor], Tensor], precondition: Callable[[Tensor], Tensor], rhs: Tensor
+    apply: Callable[[Tensor], Tensor],
+    precondition: Callable[[Tensor], Tensor],
+    rhs: Tensor,
+    start: Tensor | None = None,
 ) -> Tensor | None:
     """Solve for all columns at once; None if the tolerance is missed after `MOST_STEPS`.
 
@@ -125,16 +156,12 @@ def conjugate_gradients(
     the inverse; it has to be small beside the solution. The residual that the steps carry along
     drifts by rounding, so the solution is checked by one of its own.
     """
-
-    def small(error: Tensor, tolerance: float) -> bool:
-        return bool((error.norm(dim=0) <= tolerance * omega.norm(dim=0)).all())
-
-    omega = precondition(rhs)
+    omega = precondition(rhs) if start is None else start
     residual = rhs - apply(omega)
     direction = z = precondition(residual)
     rz = (residual * z).sum(dim=0)
     n_steps = 0
-    while not small(z, TOLERANCE) and n_steps < MOST_STEPS:
+    while not _small(z, omega, TOLERANCE) and n_steps < MOST_STEPS:
         image = apply(direction)
         curvature = (direction * image).sum(dim=0)
         step = torch.where(curvature > 0, rz / curvature, 0.0)
@@ -144,5 +171,11 @@ def conjugate_gradients(
         rz, old = (residual * z).sum(dim=0), rz
         direction = z + torch.where(old > 0, rz / old, 0.0) * direction
         n_steps += 1
-    done = n_steps < MOST_STEPS and small(precondition(rhs - apply(omega)), ACCEPTED)
+    if n_steps == 0:
+        return omega
+    done = n_steps < MOST_STEPS and _small(precondition(rhs - apply(omega)), omega, ACCEPTED)
     return omega if done else None
+
+
+def _small(error: Tensor, omega: Tensor, tolerance: float) -> bool:
+    return bool((error.norm(dim=0) <= tolerance * omega.norm(dim=0)).all())

@@ -13,7 +13,7 @@ Label = Hashable
 Batch = tuple[Tensor, np.ndarray]
 
 PRECISIONS = ("float64", "float32", "tf32", "bfloat16")
-BLOCK = 512
+BLOCK = 256
 FEW = 2  # rows are kept as they are, before they are squared, up to 1 / FEW of the columns
 
 
@@ -49,8 +49,8 @@ class Statistics:
         self.dimension = dimension
         self.device = torch.device(device)
         self.precision = precision
-        self.sums: dict[Label, Tensor] = {}
         self.counts: dict[Label, int] = {}
+        self._sums = torch.zeros(0, dimension, dtype=torch.float64, device=self.device)
         self._waiting: list[Tensor] = []
         self._gram: Tensor | None = None
 
@@ -58,13 +58,15 @@ class Statistics:
         """Add one batch."""
         A = A.double() if self.precision == "float64" else A.float()
         labels, codes = np.unique(y, return_inverse=True)
-        one_hot = torch.zeros(len(y), len(labels), dtype=A.dtype, device=A.device)
-        one_hot[torch.arange(len(y)), torch.as_tensor(codes, device=A.device)] = 1
-        for label, total, count in zip(
-            labels.tolist(), (A.T @ one_hot).double().T, np.bincount(codes), strict=True
-        ):
-            self.sums[label] = self.sums.get(label, 0.0) + total
-            self.counts[label] = self.counts.get(label, 0) + int(count)
+        for label, count in zip(labels.tolist(), np.bincount(codes).tolist(), strict=True):
+            self.counts[label] = self.counts.get(label, 0) + count
+        place = {label: i for i, label in enumerate(self.counts)}
+        if len(place) > len(self._sums):
+            new = self._sums.new_zeros(len(place) - len(self._sums), self.dimension)
+            self._sums = torch.cat([self._sums, new])
+        own = indices([place[label] for label in labels.tolist()], self.device)
+        one_hot = own[:, None] == take(own, codes)
+        self._sums.index_add_(0, own, (one_hot.to(A) @ A).double())
         if sum(map(len, [*self._waiting, A])) <= self.dimension // FEW:
             self._waiting.append(A.clone())
         else:
@@ -75,7 +77,7 @@ class Statistics:
     def set(self, gram: Tensor, cross: Tensor, counts: dict[Label, int]) -> None:
         """Take over sums made elsewhere; `cross` has one column for each label of `counts`."""
         self._gram, self._waiting = gram, []
-        self.sums = dict(zip(counts, cross.T, strict=True))
+        self._sums = cross.T.clone()
         self.counts = dict(counts)
 
     @property
@@ -91,6 +93,13 @@ class Statistics:
         return mirror(self._square())
 
     @property
+    def finite(self) -> bool:
+        """Whether no sum has become too large to be told from infinity."""
+        rows = self.rows
+        squares = self._square().diagonal() if rows is None else rows.square()
+        return bool(torch.isfinite(self.n_samples * squares.sum()))
+
+    @property
     def n_samples(self) -> int:
         """Rows seen."""
         return sum(self.counts.values())
@@ -102,8 +111,10 @@ class Statistics:
 
     def cross(self, labels: Iterable[Label]) -> Tensor:
         """``A'Y`` with one column per label; zero for a class that was not seen."""
-        zero = torch.zeros(self.dimension, dtype=torch.float64, device=self.device)
-        return torch.stack([self.sums.get(label, zero) for label in labels], dim=1)
+        place = {label: i for i, label in enumerate(self.counts)}
+        none = self._sums.new_zeros(1, self.dimension)
+        rows = [place.get(label, len(place)) for label in labels]
+        return take(torch.cat([self._sums, none]), rows).T.contiguous()
 
     def _square(self) -> Tensor:
         """Add what waits to the upper half of the Gram matrix."""
@@ -117,6 +128,16 @@ class Statistics:
         return self._gram
 
 
+def indices(numbers: np.ndarray | list[int], device: torch.device) -> Tensor:
+    """Return indices on a device, without waiting for what a GPU still has to do."""
+    return torch.as_tensor(numbers, dtype=torch.long).to(device, non_blocking=True)
+
+
+def take(A: Tensor, rows: np.ndarray | list[int]) -> Tensor:
+    """Return some rows."""
+    return A[indices(rows, A.device)]
+
+
 def add_products(gram: Tensor, A: Tensor, precision: str = "float64") -> None:
     """Add the blocks of ``A'A`` on and above the diagonal to those of `gram`."""
     A = A.to(getattr(torch, precision.replace("tf32", "float32")))
@@ -127,7 +148,7 @@ def add_products(gram: Tensor, A: Tensor, precision: str = "float64") -> None:
             if A.dtype == gram.dtype:
                 part.addmm_(rows, A[:, start:])
             elif A.dtype == torch.bfloat16 and A.is_cuda:
-                part += torch.mm(rows, A[:, start:], out_dtype=torch.float32)
+                part += _bfloat16_product(rows, A[:, start:])
             else:
                 part += rows.float() @ A[:, start:].float()
 
@@ -153,8 +174,22 @@ def mirror(gram: Tensor) -> Tensor:
     return gram
 
 
+def upper(gram: Tensor) -> Iterator[Tensor]:
+    """Yield the blocks on and above the diagonal, as views."""
+    block = _block(gram)
+    return (gram[start : start + block, start:] for start in range(0, len(gram), block))
+
+
 def _block(gram: Tensor) -> int:
-    return max(BLOCK, len(gram) // 16)
+    return max(BLOCK, len(gram) // 8)
+
+
+def _bfloat16_product(a: Tensor, b: Tensor) -> Tensor:
+    """Return the product in float32, which not every version of torch and GPU can sum up so."""
+    try:
+        return torch.mm(a, b, out_dtype=torch.float32)
+    except (TypeError, RuntimeError):
+        return a.float() @ b.float()
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 def main() -> None:
     """Run the command line: an error is one line and an exit status."""
+    share_cores()
     try:
         from clsnet.cli.app import app
     except ModuleNotFoundError as error:
@@ -25,6 +26,14 @@ def main() -> None:
         if end.code == 130:
             print("clsnet: interrupted; what was finished is kept.", file=sys.stderr)
         raise
+
+
+def share_cores() -> None:
+    """Let OpenMP's threads sleep while they wait; torch reads this when it is imported.
+
+    They spin by default, and where other work wants the cores, one photo then takes seconds.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def _together() -> AbstractContextManager[None]:

@@ -8,6 +8,7 @@ import typer
 
 from clsnet.cli.bench import bench
 from clsnet.cli.datasets import datasets
+from clsnet.cli.export import export
 from clsnet.cli.forget import forget
 from clsnet.cli.info import info
 from clsnet.cli.learn import learn
@@ -23,7 +24,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,  # boxes would take as long to import as all the rest
 )
 
 
@@ -56,6 +57,7 @@ app.command(
 )(predict)
 app.command(epilog="Example: clsnet forget pets.clsnet dog")(forget)
 app.command(epilog="Example: clsnet info pets.clsnet")(info)
+app.command(epilog="Example: clsnet export pets.clsnet pets.onnx")(export)
 app.command(epilog="Example: clsnet undo pets.clsnet")(undo)
 app.command(
     epilog="Examples:\n\n"

@@ -16,6 +16,10 @@ def info(model: Annotated[Path, typer.Argument(help="File of the model.")]) -> N
     known = about(model)
     typer.echo(f"{plain(model)}: {many(len(known.counts), 'class')}, {known.size:,} bytes")
     typer.echo(f"Photos are represented by {known.features:,} features of {known.backbone}.")
+    if known.self_contained:
+        typer.echo("The file is self-contained: all weights are in it.")
+    else:
+        typer.echo("The file refers to that network: its weights are not in it.")
     typer.echo("\nClasses")
     for label, n in known.counts.items():
         typer.echo(f"  {plain(label)}: {many(n, 'photo')}")

@@ -25,33 +25,57 @@ def learn(
             "FILE.safetensors of clsnet pretrain, hf:NAME or timm:NAME."
         ),
     ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="classes|total",
+            help="Of a new model: sums over each class, so that any can be forgotten (if not "
+            "given), or only over all in total, in a file that hardly grows.",
+        ),
+    ] = None,
+    self_contained: Annotated[
+        bool,
+        typer.Option(
+            "--self-contained",
+            help="From now on hold the frozen network's weights in the file too.",
+        ),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be learned.")
     ] = False,
 ) -> None:
     """Learn the photos of a folder: new classes, or more of known ones.
 
-    No photo is kept, only sums over each class. Files learned before are left out. A fifth of
+    No photo is kept, only sums over the photos. Files learned before are left out. A fifth of
     the new photos is held out first, to estimate how many the model will recognise, and then
     learned too. Until all is learned the model stays as it was; clsnet undo brings it back.
     """
     from rich.console import Console
 
     from clsnet.cli.showing import many, plain, progress, say
+    from clsnet.distributed import rank
     from clsnet.photos import learn as learn_folder
 
-    console = Console(soft_wrap=True, markup=False, highlight=False)
+    first = rank() == 0  # of several processes one speaks for all
+    console = Console(soft_wrap=True, markup=False, highlight=False, quiet=not first)
     try:
         with progress(console) as report:
             learned = learn_folder(
-                model, folder, backbone=backbone, dry_run=dry_run, report=report, say=say
+                model,
+                folder,
+                backbone=backbone,
+                keep=keep,
+                self_contained=self_contained,
+                dry_run=dry_run,
+                report=report,
+                say=say,
             )
     except KeyboardInterrupt:
         say(f"{model} is as it was.")
         raise
-    for line in [*learned.unreadable, *learned.warnings]:
+    for line in [*learned.unreadable, *learned.warnings] if first else ():
         say(line)
-    if learned.unreadable:
+    if learned.unreadable and first:
         say(f"{many(len(learned.unreadable), 'photo')} could not be read: left out.")
     known = f"; {many(learned.known, 'photo')} known already" if learned.known else ""
     if not learned.counts:

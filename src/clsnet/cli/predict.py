@@ -27,8 +27,8 @@ def predict(
         typer.Option(
             min=0,
             max=0.99,
-            help="Say 'none of these' below the score that this share of the photos held out "
-            "while learning did not reach; 0 always names a class.",
+            help="Say 'none of these' of photos that fit worse than this share of the photos held "
+            "out while learning did; 0 always names a class.",
         ),
     ] = 0.05,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

@@ -121,6 +121,8 @@ class _Agnostic:
 
     def learn(self, task: Task) -> None:
         self.learner.partial_fit(task.X_train, task.y_train)
+        if hasattr(self.learner, "consolidate"):  # else the first prediction would take that time
+            self.learner.consolidate()
 
     def accuracy(self, task: Task) -> float:
         extractor = getattr(self.learner, "extractor_", None)

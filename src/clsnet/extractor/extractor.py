@@ -98,7 +98,7 @@ class Extractor(nn.Module):
     @property
     def referred_mb(self) -> float:
         """Size of a frozen network that is kept by reference."""
-        if not isinstance(self.backbone, Network):
+        if not isinstance(self.backbone, Network) or self.backbone.held:
             return 0.0
         tensors = self.backbone.weights_state().values()
         return 4 * sum(tensor.numel() for tensor in tensors) / MEGABYTE
@@ -121,8 +121,10 @@ class Extractor(nn.Module):
         yield torch.from_numpy(self._cache.rows(digests(X), compute)).to(self.device)
 
     def _represent(self, X: np.ndarray) -> Tensor:
-        x = self.backbone.as_input(X).to(self.device)
-        Z: Tensor = self.backbone(x)
+        x = self.backbone.as_input(X)
+        if self.device.type == "cuda":
+            x = x.pin_memory()  # then the copy need not wait for what the GPU still has to do
+        Z: Tensor = self.backbone(x.to(self.device, non_blocking=True))
         return Z
 
     def _slices(self, n: int) -> Iterator[slice]:

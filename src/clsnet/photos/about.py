@@ -11,15 +11,27 @@ from clsnet import storage
 from clsnet.errors import ClsnetError
 from clsnet.photos.record import Change, Counts, Record
 
-SUMS = "sums of products and sums of features, per class"
+SUMS = {
+    "classes": "sums of products and sums of features, per class",
+    "tasks": "sums of products and sums of features, per task",
+    "total": "sums of products in total, and sums of features per class",
+}
 KINDS = {
-    "trace": SUMS,
     "omega": "weights of the classifier",
     "extractor": "scales of the features",
+    "network": "weights of the frozen network",
 }
 DIGESTS = "digests of the files learned"
 BARE = 2  # photos whose features follow from their sum and their sum of products
 REST = "names, dates, counts and scores"
+ALWAYS = (
+    "No photo is in the file, and no list of what represents single photos.",
+    "Whoever has a file can tell whether exactly that file was learned, and as what.",
+)
+FACTOR = (
+    "Where photos are few, a triangular factor stands for their sum of products: it takes less "
+    "room, and tells the same."
+)
 
 
 @dataclass(frozen=True)
@@ -33,7 +45,9 @@ class Info:
     history
         Every learning and forgetting, oldest first.
     backbone
-        The frozen network, which is not in the file.
+        The frozen network.
+    self_contained
+        Whether the file needs nothing but code: the network's weights are in it, if it has any.
     features
         Numbers by which a photo is represented.
     size
@@ -47,6 +61,7 @@ class Info:
     counts: Counts
     history: list[Change]
     backbone: str
+    self_contained: bool
     features: int
     size: int
     kept: dict[str, int]
@@ -87,26 +102,34 @@ def info(model: str | os.PathLike[str]) -> Info:
         for label in header["labels"]
     }
     size = path.stat().st_size
-    kept = dict.fromkeys(KINDS.values(), 0)
+    retain = header["params"]["retain"]
+    kinds = {"trace": SUMS[retain], **KINDS}
+    kept: dict[str, int] = {}
     for name, tensor in tensors.items():
-        kind = KINDS[name.partition(".")[0]]
-        kept[kind] += storage.numbers(name, tensor) * tensor.element_size()
+        kind = kinds[name.partition(".")[0]]
+        kept[kind] = kept.get(kind, 0) + storage.numbers(name, tensor) * tensor.element_size()
     kept[DIGESTS] = len(json.dumps(record.digests))
     kept[REST] = size - sum(kept.values())
     backbone = header["params"]["backbone"]
     backbone = backbone["backbone"] if isinstance(backbone, dict) else backbone
     n_features = len(tensors["omega"])
+    lines = [*ALWAYS, *(_of_total if retain == "total" else _of_classes)(counts, n_features)]
+    if any(name.endswith(".rows") for name in tensors):
+        lines.append(FACTOR)
     return Info(
-        counts, record.history, backbone, n_features, size, kept, _inferable(counts, n_features)
+        counts,
+        record.history,
+        backbone,
+        "fingerprint" not in header or "form" in header,
+        n_features,
+        size,
+        kept,
+        lines,
     )
 
 
-def _inferable(counts: Counts, n_features: int) -> list[str]:
-    lines = [
-        "No photo is in the file, and no list of what represents single photos.",
-        "Whoever has a file can tell whether exactly that file was learned, and as what.",
-        "The sums tell the average look of each class, and how its photos vary.",
-    ]
+def _of_classes(counts: Counts, n_features: int) -> list[str]:
+    lines = ["The sums tell the average look of each class, and how its photos vary."]
     bare = [label for label, n in counts.items() if n <= BARE]
     few = [label for label, n in counts.items() if BARE < n < n_features]
     if bare:
@@ -115,6 +138,22 @@ def _inferable(counts: Counts, n_features: int) -> list[str]:
         lines.append(
             f"Sums over fewer photos than the {n_features:,} features tell which mixtures of their "
             f"features there are, but not which is a photo: {_names(few)}."
+        )
+    return lines
+
+
+def _of_total(counts: Counts, n_features: int) -> list[str]:
+    lines = ["The sums tell the average look of each class, and how all photos vary."]
+    bare = [label for label, n in counts.items() if n == 1]
+    others = {label: n for label, n in counts.items() if n > 1}
+    if list(others.values()) == [BARE]:  # the rest is known, and can be taken from the total
+        bare = list(counts)
+    if bare:
+        lines.append(f"They give away the features of each photo of: {_names(bare)}.")
+    if sum(counts.values()) < n_features:
+        lines.append(
+            f"Sums over fewer photos than the {n_features:,} features tell which mixtures of their "
+            "features there are, but not which is a photo."
         )
     return lines
 

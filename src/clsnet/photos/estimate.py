@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from clsnet.classifier.analytic import AnalyticClassifier
-from clsnet.model import LEAST_NOISE
-from clsnet.photos.record import SOFTNESS
+from clsnet.photos.familiarity import familiarity, usual_scores
+from clsnet.photos.record import TEMPERATURES
 
 HELD_OUT = 0.2
 ENOUGH = 5
@@ -29,9 +29,9 @@ class Outcome:
     confused
         Class, the other class that its photos were taken for, and how many were; most first.
     scores
-        Of each class, the best score of each photo, sorted.
+        Of each class, the familiarity of each photo, sorted.
     losses
-        Of each class, minus the log probability of its photos, summed, for each `SOFTNESS`.
+        Of each class, minus the log probability of its photos, summed, for each of `TEMPERATURES`.
     """
 
     tested: dict[str, int]
@@ -71,14 +71,14 @@ def estimated(
     if len(trial.labels) < 2:
         return None
     scores = trial.scores(A[held])
-    best = scores.max(dim=1)
-    taken = np.array(trial.labels)[best.indices.cpu().numpy()]
+    fits = familiarity(scores, usual_scores(trial))
+    taken = np.array(trial.labels)[scores.argmax(dim=1).cpu().numpy()]
     true = labels[held]
     known = np.unique(true).tolist()
-    sharp = scores / max(trial.noise, LEAST_NOISE)
     columns = torch.tensor([trial.labels.index(label) for label in true.tolist()])
     own = columns.to(scores.device)[:, None]
-    losses = torch.cat([-(sharp / s).log_softmax(dim=1).gather(1, own) for s in SOFTNESS], dim=1)
+    chances = [(scores / t).log_softmax(dim=1).gather(1, own) for t in TEMPERATURES]
+    losses = -torch.cat(chances, dim=1)
     wrong = Counter(
         (was, said) for was, said in zip(true.tolist(), taken.tolist(), strict=True) if was != said
     )
@@ -87,8 +87,7 @@ def estimated(
         right=dict(Counter(true[taken == true].tolist())),
         confused=[(was, said, n) for (was, said), n in wrong.most_common()],
         scores={
-            label: sorted(round(score, 2) for score in best.values[true == label].tolist())
-            for label in known
+            label: sorted(round(fit, 2) for fit in fits[true == label].tolist()) for label in known
         },
         losses={label: losses[true == label].sum(dim=0).tolist() for label in known},
     )
@@ -102,15 +101,18 @@ def lookalikes(
     Returns
     -------
     list of (new, old, taken, photos)
-        Where most photos of a new class reach the threshold as the same old class.
+        Where most photos of a new class are as familiar as the threshold as the same old class.
     """
-    found = []
+    found: list[tuple[str, str, int, int]] = []
+    if len(classifier.labels) < 2:
+        return found
+    usual = usual_scores(classifier)
     for label in np.unique(labels).tolist():
-        if label in classifier.labels or len(classifier.labels) < 2:
+        if label in classifier.labels:
             continue
         rows = np.flatnonzero(labels == label)
-        best = classifier.scores(A[rows]).max(dim=1)
-        sure = best.indices[best.values >= threshold].tolist()
+        scores = classifier.scores(A[rows])
+        sure = scores.argmax(dim=1)[familiarity(scores, usual) >= threshold].tolist()
         if sure:
             old, times = Counter(sure).most_common(1)[0]
             if times > len(rows) / 2:

@@ -69,6 +69,11 @@ def forget(
         raise ClsnetError(f"there is no model {model}.")
     with changing(Path(model), say) as path:
         taught = load(path)
+        if taught.retain == "total":
+            raise ClsnetError(
+                f"{path} keeps only the total over all classes, so none can be taken out of it; "
+                "learn the other classes into a new model that keeps them apart (--keep classes)."
+            )
         counts = {
             str(label): sum(task.counts.get(label, 0) for task in taught.tasks_)
             for label in classes

@@ -48,14 +48,14 @@ def changing(path: Path, say: Callable[[str], None] | None = None) -> Iterator[P
         os.close(handle)
 
 
-def save(model: CLSNet, path: Path) -> None:
+def save(model: CLSNet, path: Path, self_contained: bool = False) -> None:
     """Write a model, and keep the version that was there; at any moment one of them is there."""
     if not path.exists():
-        model.save(path)
+        model.save(path, self_contained=self_contained)
         version_before(path).unlink(missing_ok=True)  # that of another model, long gone
         return
     with _kept(path) as before:
-        model.save(path)
+        model.save(path, self_contained=self_contained)
         before.replace(version_before(path))
 
 

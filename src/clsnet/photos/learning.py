@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,20 +13,22 @@ import numpy as np
 
 from clsnet import storage
 from clsnet.data.registry import Report
+from clsnet.distributed import alone, gathered, rank
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones import Backbone, Identity, Network, resolve_backbone
 from clsnet.model import CLSNet, load
 from clsnet.photos.estimate import ENOUGH, Outcome, estimated, held_out, lookalikes
 from clsnet.photos.finding import Found, Photo, find
 from clsnet.photos.keeping import changing, save
-from clsnet.photos.reading import features
 from clsnet.photos.record import Change, Counts, Record, now
+from clsnet.photos.sharing import shared_features
 
 BACKBONE = "efficientnet-lite0"
-TAPS = "last"  # 1,280 features: a class's sums of products fit in a few megabytes
+TAPS = "last"  # 1,280 features: what is kept of a class of 50 photos fits in half a megabyte
 LIKELY = 0.05
 PHOTOGRAPH = (3, 224, 224)
 SIZE = 64  # for backbones that take any
+KEEPS = ("classes", "total")
 
 
 @dataclass(frozen=True)
@@ -61,13 +64,15 @@ def learn(
     folder: str | os.PathLike[str],
     *,
     backbone: str | Backbone | None = None,
+    keep: str | None = None,
+    self_contained: bool = False,
     dry_run: bool = False,
     report: Report | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Learned:
     """Learn every photo of a folder that the model does not know yet.
 
-    Sums over each class are kept, and 16 bytes for each file, so that it is not learned twice;
+    Sums over the photos are kept, and 16 bytes for each file, so that it is not learned twice;
     no photo, and no representation of one. Until all is learned the file stays as it was; then
     the version before is kept beside it, for `undo`.
 
@@ -79,6 +84,12 @@ def learn(
         Holds one folder of photos for each class, new or known.
     backbone
         The frozen network of a new model, EfficientNet-Lite0 if not given.
+    keep
+        Of a new model: sums of products over each of its ``"classes"``, so that it can forget any
+        of them (if not given), or only over all in ``"total"``, in a file that hardly grows.
+    self_contained
+        From now on let the file hold the frozen network's weights too, so that it works without
+        the file or the package that they came from.
     dry_run
         Only find out what would be learned.
     report
@@ -106,32 +117,45 @@ def learn(
     >>> learned.counts, found.label
     ({'blue': 3, 'red': 3}, 'red')
     """
+    if keep not in (None, *KEEPS):
+        raise ClsnetError(f"keep={keep!r}: use {' or '.join(KEEPS)}.")
     path = Path(model)
-    found = find(Path(folder), report)
+    first = rank() == 0
+    found = find(Path(folder), report) if first or dry_run else Found([])
     if dry_run:
         header = storage.read(path)[0] if path.exists() else {}
         return _plan(found, Record.of(header.get("notes", {})))[1]
-    with changing(path, say) as path:
-        return _learn(path, Path(folder).expanduser().resolve().name, found, backbone, report)
+    with changing(path, say) if first else nullcontext(path.expanduser().resolve()) as path:
+        found = gathered(found)[0]
+        name = Path(folder).expanduser().resolve().name
+        return _learn(path, name, found, backbone, keep, self_contained, report)
 
 
 def _learn(
-    path: Path, folder: str, found: Found, backbone: str | Backbone | None, report: Report | None
+    path: Path,
+    folder: str,
+    found: Found,
+    backbone: str | Backbone | None,
+    keep: str | None,
+    self_contained: bool,
+    report: Report | None,
 ) -> Learned:
-    model, size = _opened(path, backbone)
+    model, size = _opened(path, backbone, keep)
     record = Record.of(getattr(model, "notes_", {}))
     photos, plan = _plan(found, record)
-    A, rows, unreadable = features(model, [photo.path for photo in photos], size, report)
+    A, rows, unreadable = shared_features(model, [photo.path for photo in photos], size, report)
     lines = [*found.unreadable, *unreadable.values()]
     if not rows:
         if not plan.known:
             raise ClsnetError(f"there is no photo to learn in {folder}.{_first(lines)}")
-        return Learned({}, [], plan.known, None, lines, plan.warnings)
+        warnings = [*plan.warnings, *(_refers(path, model) if self_contained else ())]
+        return Learned({}, [], plan.known, None, lines, warnings)
     photos = [photos[row] for row in rows]
     labels = np.array([photo.label for photo in photos])
     old = model.classifier_
-    outcome = estimated(old, A, labels, held_out(labels, [photo.digest for photo in photos]))
-    model.classifier_ = old.learn(lambda: [(A, labels)])
+    with alone():  # for every process has all features now
+        outcome = estimated(old, A, labels, held_out(labels, [photo.digest for photo in photos]))
+        model.classifier_ = old.learn(lambda: [(A, labels)])
     counts = dict(Counter(labels.tolist()))
     likely = record.threshold(LIKELY)
     warnings = [
@@ -153,13 +177,14 @@ def _learn(
         change = Change(now(), folder, counts, outcome.tested, outcome.right, outcome.confused)
         record = record.after(change, digests, outcome.scores, outcome.losses)
     model.notes_ = record.notes
-    save(model, path)
+    if rank() == 0:
+        save(model, path, self_contained)
     return Learned(
         counts, [c for c in counts if c in plan.new], plan.known, outcome, lines, warnings
     )
 
 
-def _opened(path: Path, backbone: str | Backbone | None) -> tuple[CLSNet, int]:
+def _opened(path: Path, backbone: str | Backbone | None, keep: str | None) -> tuple[CLSNet, int]:
     """Return the model, or a new one, and the side length of its photos."""
     if path.exists():
         model = load(path)
@@ -170,12 +195,17 @@ def _opened(path: Path, backbone: str | Backbone | None) -> tuple[CLSNet, int]:
                 f"{path} learned with the backbone {model.backbone}, so it cannot go on with "
                 f"{backbone}; leave --backbone away, or start another model."
             )
+        if keep not in (None, model.retain):
+            raise ClsnetError(
+                f"{path} was made with --keep {model.retain}, so it cannot go on with --keep "
+                f"{keep}; leave --keep away, or start another model."
+            )
         return model, model.sample_shape_[-1]
     name = _absolute(backbone or BACKBONE)
-    chosen = resolve_backbone(name, PHOTOGRAPH, TAPS, mirror=False)
+    chosen = resolve_backbone(name, PHOTOGRAPH, TAPS, views=1)
     if isinstance(chosen, Identity):
         raise ClsnetError("the backbone identity is for vectors, not for photos.")
-    model = CLSNet(backbone=name, taps=TAPS, mirror=False, connection="Z", retain="classes")
+    model = CLSNet(backbone=name, taps=TAPS, views=1, connection="Z", retain=keep or "classes")
     return model, chosen.size if isinstance(chosen, Network) else SIZE
 
 
@@ -183,10 +213,17 @@ def _same(backbone: str | Backbone, model: CLSNet) -> bool:
     if _absolute(backbone) == model.backbone:
         return True
     mine = model.extractor_.backbone
-    other = resolve_backbone(backbone, model.sample_shape_, model.taps, model.mirror)
+    other = resolve_backbone(backbone, model.sample_shape_, model.taps, model.views)
     if isinstance(mine, Network) and isinstance(other, Network):
         return mine.fingerprint == other.fingerprint
     return repr(mine) == repr(other)
+
+
+def _refers(path: Path, model: CLSNet) -> list[str]:
+    """Say that a file which is not written anew still needs weights from elsewhere."""
+    if not model.extractor_.referred_mb:
+        return []
+    return [f"{path} is as it was, not self-contained: that takes a new photo to learn"]
 
 
 def _absolute(backbone: str | Backbone) -> str | Backbone:

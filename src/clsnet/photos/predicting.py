@@ -7,9 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from clsnet.data.registry import Report
 from clsnet.errors import ClsnetError
-from clsnet.model import load
+from clsnet.extractor.backbones.runtime import PATIENCE
+from clsnet.model import LEAST_NOISE, CLSNet, load
+from clsnet.photos.familiarity import familiarity, usual_scores
 from clsnet.photos.finding import photos_below
 from clsnet.photos.reading import features
 from clsnet.photos.record import Record
@@ -58,8 +62,8 @@ def predict(
     top
         How many classes to name.
     reject
-        Say "none of these" below the score that this share of the photos held out while learning
-        did not reach; 0 always names a class.
+        Say "none of these" of photos that fit worse than this share of the photos held out while
+        learning did; 0 always names a class.
     report
         Called as `report(stage, done, total)`, in photos.
 
@@ -72,24 +76,39 @@ def predict(
     if top < 1:
         raise ClsnetError(f"top={top}: give 1 or more.")
     files = _files([Path(path).expanduser() for path in paths])
-    taught = load(Path(model).expanduser())
-    if len(taught.sample_shape_) != 3:
-        raise ClsnetError(f"{model} did not learn from photos.")
+    taught = opened(model)
     classes = taught.classes_.tolist()
-    if not classes:
-        raise ClsnetError(f"{model} has forgotten every class; let it learn some first.")
-    A, rows, unreadable = features(taught, files, taught.sample_shape_[-1], report)
+    A, rows, unreadable = features(
+        taught, files, taught.sample_shape_[-1], report, len(files) < PATIENCE
+    )
     found = {i: Prediction(files[i], None, [], line) for i, line in unreadable.items()}
     if rows:
-        scores = taught.classifier_.scores(A).cpu().numpy()
         record = Record.of(getattr(taught, "notes_", {}))
-        threshold = record.threshold(reject)
-        chances = taught.probabilities(scores / record.softness)
-        for row, score, chance in zip(rows, scores, chances, strict=True):
-            best = (-score).argsort()[:top].tolist()
-            label = classes[best[0]] if score[best[0]] >= threshold else None
-            found[row] = Prediction(files[row], label, [(classes[i], chance[i]) for i in best])
+        scores = taught.classifier_.scores(A)
+        fits = familiarity(scores, usual_scores(taught.classifier_)) >= record.threshold(reject)
+        chances = torch.softmax(scores / temperature(taught, record), dim=1)
+        best = scores.argsort(dim=1, descending=True, stable=True)[:, :top]
+        likely = chances.gather(1, best).tolist()
+        for i, row in enumerate(rows):
+            names = [classes[column] for column in best[i].tolist()]
+            label = names[0] if fits[i] else None
+            found[row] = Prediction(files[row], label, list(zip(names, likely[i], strict=True)))
     return [found[i] for i in range(len(files))]
+
+
+def opened(model: str | os.PathLike[str], device: str = "auto") -> CLSNet:
+    """Read a model that has learned photos, and still knows some."""
+    taught = load(Path(model).expanduser(), device)
+    if len(taught.sample_shape_) != 3:
+        raise ClsnetError(f"{model} did not learn from photos.")
+    if not len(taught.classes_):
+        raise ClsnetError(f"{model} has forgotten every class; let it learn some first.")
+    return taught
+
+
+def temperature(taught: CLSNet, record: Record) -> float:
+    """By what to divide a model's scores; if none was held out, the variance of its noise."""
+    return record.temperature(max(taught.classifier_.noise, LEAST_NOISE))
 
 
 def _files(paths: list[Path]) -> list[Path]:

@@ -22,7 +22,11 @@ BATCH = 32
 
 
 def features(
-    model: CLSNet, paths: Sequence[Path], size: int, report: Report | None = None
+    model: CLSNet,
+    paths: Sequence[Path],
+    size: int,
+    report: Report | None = None,
+    hasty: bool = False,
 ) -> tuple[Tensor, list[int], dict[int, str]]:
     """Return the representations of photos.
 
@@ -36,6 +40,9 @@ def features(
         Side length of the square that a photo is scaled and cut to.
     report
         Called as `report(stage, done, total)`, in photos.
+    hasty
+        Let the first photos not wait until a network is converted. What they give then differs a
+        little from what they give among more photos, so this is not for learning.
 
     Returns
     -------
@@ -46,6 +53,8 @@ def features(
     rows: list[int] = []
     unreadable: dict[int, str] = {}
     done = 0
+    if hasattr(model, "extractor_") and not hasty:
+        model.extractor_.backbone.settle()
     images = read(paths, size)
     while batch := list(itertools.islice(images, BATCH)):
         good = []

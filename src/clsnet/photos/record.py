@@ -12,7 +12,7 @@ import numpy as np
 Counts = dict[str, int]
 Kept = TypeVar("Kept")
 
-SOFTNESS = tuple(2 ** (step / 2) for step in range(9))
+TEMPERATURES = tuple(0.04 * 2 ** (step / 4) for step in range(17))
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,10 @@ class Record:
     digests
         Of each class, the digests of the files learned.
     scores
-        Of each class, the best scores of photos that were held out, sorted.
+        Of each class, the familiarity of photos that were held out, sorted.
     losses
-        Of each class, minus the log probability of those photos, summed, for each `SOFTNESS`.
+        Of each class, minus the log probability of those photos, summed, for each of
+        `TEMPERATURES`.
 
     Examples
     --------
@@ -123,16 +124,18 @@ class Record:
         )
 
     def threshold(self, reject: float) -> float:
-        """Return the score that this share of the photos held out did not reach."""
+        """Return the familiarity that this share of the photos held out did not reach."""
         scores = [score for kept in self.scores.values() for score in kept]
         return float(np.quantile(scores, reject)) if scores and reject > 0 else -np.inf
 
-    @property
-    def softness(self) -> float:
-        """By how much scores are divided, so that probabilities hold for the photos held out."""
+    def temperature(self, otherwise: float) -> float:
+        """By what to divide scores, so that probabilities hold for the photos held out.
+
+        It stays about the same while classes are added, unlike the noise of the scores.
+        """
         if not self.losses:
-            return 1.0
-        return SOFTNESS[int(np.sum(list(self.losses.values()), axis=0).argmin())]
+            return otherwise
+        return TEMPERATURES[int(np.sum(list(self.losses.values()), axis=0).argmin())]
 
 
 def _joined(

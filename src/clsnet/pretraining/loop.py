@@ -20,6 +20,7 @@ from clsnet.pretraining.objective import Objective, reduced_precision
 MOMENTUM, DECAY, WARM_UP = 0.9, 5e-4, 0.1
 STEPS_AN_EPOCH = 64
 GROWTH = (0.625, 0.75, 0.875, 1.0)
+LOSS_SCALE = 2.0**12  # keeps gradients in the range of float16; halved if one leaves it
 SECONDS_BETWEEN_CHECKPOINTS = 20
 SECONDS_WORTH_COMPILING = 1800
 
@@ -69,7 +70,8 @@ def train(
     device = data.device
     size = batch_size(len(data), data.size)
     steps = len(data) // size
-    optimiser = _optimiser(objective)
+    optimiser = _optimiser(objective, device)
+    scaler = _scaler(device)
     highest = objective.rate * size / 256
     first = checkpoint.restore(objective, optimiser) if checkpoint else 0
     sides = [side(epoch / epochs, data.size) for epoch in range(epochs)]
@@ -90,8 +92,9 @@ def train(
             optimiser.zero_grad(set_to_none=True)
             with reduced_precision(device):
                 figures = objective(*drawn)
-            figures[0].backward()
-            optimiser.step()
+            scaler.scale(figures[0]).backward()
+            scaler.step(optimiser)
+            scaler.update()
             totals += torch.stack(figures).detach()
             done = (sum(work[:epoch]) + work[epoch] * (step + 1) / steps) / sum(work)
             status = replace(status, epoch=epoch + 1, done=done, measured=False)
@@ -165,14 +168,22 @@ def fastest_convolutions() -> Iterator[None]:
         torch.backends.cudnn.benchmark = before
 
 
-def _optimiser(objective: Objective) -> torch.optim.Optimizer:
+def _optimiser(objective: Objective, device: torch.device) -> torch.optim.Optimizer:
     """Momentum for all; decay for neither norms nor biases."""
     trained = [parameter for parameter in objective.parameters() if parameter.requires_grad]
     groups = [
         {"params": [p for p in trained if p.ndim > 1], "weight_decay": DECAY},
         {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
     ]
-    return torch.optim.SGD(groups, lr=0.0, momentum=MOMENTUM, nesterov=True)
+    fused = device.type == "cuda"  # then a scaled step does not wait for the device
+    return torch.optim.SGD(groups, lr=0.0, momentum=MOMENTUM, nesterov=True, fused=fused)
+
+
+def _scaler(device: torch.device) -> torch.amp.GradScaler:
+    """Scale losses for float16; nothing of it has to be kept in a checkpoint."""
+    never = 2**31 - 1
+    on = device.type == "cuda"
+    return torch.amp.GradScaler(device.type, LOSS_SCALE, growth_interval=never, enabled=on)
 
 
 def _compile(objective: Objective) -> None:

@@ -1,4 +1,4 @@
-"""Learn to name the classes of turned and mixed images."""
+"""Learn to name the classes of mixed images, turned or not."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Supervised(Objective):
     """Cross-entropy over classes and quarter turns of mixed images.
 
     Each image is turned by 0 to 3 quarters, a class and a turn are one label, and then mixed with
-    another of the batch, in shares that follow Beta(0.2, 0.2). Both aim at
-    features for classes to come, not at the base classes themselves.
+    another of the batch, in shares that follow Beta(0.2, 0.2). Both aim at features for classes to
+    come, not at the base classes themselves; with one turn, images stay upright.
 
     Parameters
     ----------
@@ -49,6 +49,7 @@ class Supervised(Objective):
 
     epochs = 60
     rate = 0.2
+    turns = TURNS
     watched = "accuracy"
 
     shares: Tensor
@@ -66,8 +67,9 @@ class Supervised(Objective):
         self, images: Tensor, labels: Tensor, side: int, random: Generator
     ) -> tuple[Tensor, ...]:
         """Return mixed views, the labels of both their parts, and the share of the first."""
-        images, turns = turned(images, random)
-        labels = TURNS * labels + turns
+        if self.turns > 1:
+            images, turns = turned(images, random)
+            labels = TURNS * labels + turns
         views = resized_crops(images / 255, random, side, smallest=0.35)
         views = jittered(flipped(views, random), random, strength=0.2)
         n = len(images)
@@ -92,5 +94,5 @@ class Supervised(Objective):
     def accuracy(self, train: Feed, test: Feed) -> float:
         """Return the share of upright test images that the network tells right."""
         scores, labels = self.outputs(test, self.network.fc)
-        scores = scores[:, ::TURNS]
+        scores = scores[:, :: self.turns]
         return float((scores.argmax(dim=1) == labels).float().mean())

@@ -19,7 +19,7 @@ HEADS = ("method", "Avg Acc", "± orders", "BWT", "FWT", "learn (s)", "on", "MB"
 
 
 def filled(text: str, results: Path) -> str:
-    """Fill every block ``<!-- table:SEQUENCE ... -->`` or ``<!-- value:FILE:KEY -->`` of a text."""
+    """Fill all blocks ``<!-- table:SEQUENCE ... -->`` and ``<!-- value:FILE:KEYS -->``."""
 
     def fill(match: re.Match[str]) -> str:
         start, kind, what, end = match.groups()
@@ -66,8 +66,13 @@ def _cells(summary: Summary) -> list[str]:
 
 
 def _value(results: Path, what: str) -> str:
-    name, _, key = what.rpartition(":")
-    value = json.loads((results / name).read_text())[key]
+    name, _, keys = what.rpartition(":")
+    found = json.loads((results / name).read_text())
+    value = found.get(keys)
+    if "," in keys:
+        value = {key.replace("_", " "): found[key] for key in keys.split(",")}
+    if isinstance(value, dict):
+        return "| | |\n|---|--:|\n" + "".join(f"| {k} | {v:.4g} |\n" for k, v in value.items())
     return f"{value:.3f}\n"
 
 

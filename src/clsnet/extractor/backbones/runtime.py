@@ -24,7 +24,8 @@ class Runtime:
     """A frozen network that is converted once it has enough to do.
 
     Converting takes about two seconds, as much as PyTorch needs for a hundred photographs, so the
-    first few images do not wait for it. Copies share the network: nothing changes it.
+    first few images do not wait for it. They may differ in the sixth digit from the same images
+    later on; `settle` rules that out. Copies share the network: nothing changes it.
 
     Parameters
     ----------
@@ -43,6 +44,10 @@ class Runtime:
         if self._run is None and self._rows >= PATIENCE:
             self._run = fastest(self.network, x[:1])
         return self._run(x) if self._run else in_pytorch(self.network, x)
+
+    def settle(self) -> None:
+        """Wait no longer: the next image is the first of the converted network."""
+        self._rows = max(self._rows, PATIENCE)
 
     def moved(self, move: Run) -> Runtime:
         """Return one whose tensors went through `move`; this one stays where it is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor
@@ -51,24 +52,40 @@ class Timm(Network):
         Its name in timm, or any address that timm takes.
     taps
         ``"several"`` depths, ``"many"``: at two scales, or the ``"last"`` layer, as in the paper.
-    mirror
-        Average the features of the image and of its mirror image.
+    views
+        1, 2: average with the mirror image, or 8: with crops and their mirror images too.
     """
 
     name = "timm"
 
-    def __init__(self, model: str, taps: str = "several", mirror: bool = True) -> None:
+    def __init__(self, model: str, taps: str = "several", views: int = 2) -> None:
         timm = needed("timm", f"timm:{model}", "timm")
         try:
             network = timm.create_model(model, pretrained=True)
-            tapped: Tapped = TappedTimm(network, taps)
+            form = {"about": network.pretrained_cfg, "pyramid": False}
             if taps != "last" and not hasattr(network, "forward_intermediates"):
-                pyramid = timm.create_model(model, pretrained=True, features_only=True)
-                tapped = TappedPyramid(pyramid, taps)
+                network = timm.create_model(model, pretrained=True, features_only=True)
+                form["pyramid"] = True
         except (OSError, RuntimeError, AttributeError) as error:
             reason = str(error).strip().partition("\n")[0]
             raise ClsnetError(f"cannot load timm:{model}: {reason}") from None
-        about = network.pretrained_cfg
-        super().__init__(tapped, about["input_size"][-1], about["mean"], about["std"], mirror)
+        self._wrap(network, form, model, taps, views)
+
+    @classmethod
+    def _built(cls, form: Mapping[str, Any], state: Mapping[str, Tensor]) -> Any:
+        timm = needed("timm", "timm", "timm")
+        about = form["about"]
+        options = {"features_only": True} if form["pyramid"] else {}
+        network = timm.create_model(about["architecture"], pretrained_cfg=about, **options)
+        network.load_state_dict(state)
+        return network
+
+    def _wrap(
+        self, network: Any, form: Mapping[str, Any], model: str, taps: str, views: int
+    ) -> None:
+        tapped = TappedPyramid(network, taps) if form["pyramid"] else TappedTimm(network, taps)
+        about = form["about"]
+        Network.__init__(self, tapped, about["input_size"][-1], about["mean"], about["std"], views)
+        self.form = form
         self.model = model
         self.trained_on = f"timm:{model}"

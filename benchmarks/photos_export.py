@@ -1,0 +1,74 @@
+"""Whether an exported model answers in ONNX Runtime as `clsnet predict` does.
+
+    python benchmarks/photos_export.py DIR [--out results/bench/photos_export.json]
+
+DIR holds one folder of photos for each class (`train` of Tiny-ImageNet does). A model learns a few
+photos of ten classes; 1,000 other photos, of these and of other classes, are put to both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+
+from clsnet.data import Images
+from clsnet.evaluation.store import environment
+from clsnet.photos import export, learn, predict
+from photos_calibration import linked, photos_of
+
+IMAGES = 1000
+CLASSES = 10
+LEARN = 20
+BATCH = 50
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, metavar="DIR")
+    parser.add_argument("--out", type=Path, default=Path("results/bench/photos_export.json"))
+    options = parser.parse_args()
+    places = sorted(place for place in options.folder.iterdir() if place.is_dir())
+    photos = {place.name: photos_of(place) for place in places}
+    share = -(-IMAGES // len(photos))
+    paths = [path for each in photos.values() for path in each[-share:]][:IMAGES]
+    with tempfile.TemporaryDirectory() as temporary:
+        place = Path(temporary)
+        chosen = {name: photos[name][:LEARN] for name in list(photos)[:CLASSES]}
+        learn(place / "m.clsnet", linked(place / "photos", chosen))
+        exported = export(place / "m.clsnet", place / "m.onnx")
+        answers = predict(place / "m.clsnet", paths, top=CLASSES)
+        session = onnxruntime.InferenceSession(place / "m.onnx", providers=["CPUExecutionProvider"])
+        parts = []
+        for start in range(0, len(paths), BATCH):
+            images = np.asarray(Images(paths[start : start + BATCH], exported.image_size))
+            parts.append(session.run(None, {"images": images.transpose(0, 2, 3, 1)}))
+    chances, _, known = (np.concatenate(outputs) for outputs in zip(*parts, strict=True))
+    column = {label: i for i, label in enumerate(exported.classes)}
+    ours = np.zeros_like(chances)
+    for row, answer in zip(ours, answers, strict=True):
+        for label, chance in answer.top:
+            row[column[label]] = chance
+    same_reject = known == np.array([answer.label is not None for answer in answers])
+    found = {
+        "command": "python benchmarks/photos_export.py DIR",
+        "images": len(paths),
+        "same_top1_on": int((chances.argmax(axis=1) == ours.argmax(axis=1)).sum()),
+        "same_none_of_these_on": int(same_reject.sum()),
+        "largest_probability_difference": float(np.abs(chances - ours).max()),
+        "file_bytes": exported.size,
+        "onnxruntime": onnxruntime.__version__,
+        "note": "clsnet predict runs the network by OpenVINO here, ONNX Runtime the exported file",
+        "environment": environment(),
+    }
+    print(json.dumps(found, indent=1))
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

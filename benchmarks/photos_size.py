@@ -1,0 +1,116 @@
+"""Bytes and seconds of a model of 100 classes of 50 photos, by the tool for photos' own settings.
+
+Features stand in for photos: 1,280 numbers behind a ReLU, correlated as those of photographs are.
+The file is written by the model's own `save`, its notes as `clsnet learn` writes them. Times are
+those of one thread, the least of a few rounds, to which other work on the machine can only add.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from clsnet import CLSNet, load
+from clsnet.evaluation.store import environment
+from clsnet.photos.estimate import estimated, held_out
+from clsnet.photos.learning import BACKBONE, TAPS
+from clsnet.photos.record import Change, Record, now
+from timing import seconds
+
+CLASSES, PHOTOS, MORE = 100, 50, 10
+FEATURES, HIDDEN = 1_280, 200
+ROUNDS = 7
+MB = 1e6
+
+
+def features(first: int, n_classes: int) -> tuple[Tensor, np.ndarray]:
+    """Return features and labels of classes that lie around centres of their own."""
+    mixing = np.random.default_rng(0).standard_normal((HIDDEN, FEATURES)) / HIDDEN**0.5
+    random = np.random.default_rng(first + 1)
+    y = np.repeat(np.arange(first, first + n_classes), PHOTOS)
+    centres = random.standard_normal((n_classes, HIDDEN))
+    hidden = centres[y - first] + random.standard_normal((len(y), HIDDEN))
+    Z = np.maximum(hidden @ mixing + 0.3 * random.standard_normal((len(y), FEATURES)), 0)
+    A = torch.from_numpy(np.pad(Z, ((0, 0), (0, 1)), constant_values=1.0))
+    return A.float(), np.array([f"class {label:03}" for label in y])
+
+
+def digests(labels: np.ndarray) -> list[str]:
+    return [f"{i:032x}" for i in range(len(labels))]
+
+
+def learn(model: CLSNet, A: Tensor, labels: np.ndarray) -> None:
+    """Do what `clsnet learn` does once it has the features."""
+    old = model.classifier_
+    outcome = estimated(old, A, labels, held_out(labels, digests(labels)))
+    assert outcome is not None
+    model.classifier_ = old.learn(lambda: [(A, labels)])
+    names = np.unique(labels).tolist()
+    change = Change(
+        now(),
+        "photos",
+        dict.fromkeys(names, PHOTOS),
+        outcome.tested,
+        outcome.right,
+        outcome.confused,
+    )
+    known = {name: digests(labels[labels == name]) for name in names}
+    record = Record.of(getattr(model, "notes_", {}))
+    model.notes_ = record.after(change, known, outcome.scores, outcome.losses).notes
+
+
+def taught(keep: str) -> CLSNet:
+    model = CLSNet(backbone=BACKBONE, taps=TAPS, views=1, connection="Z", retain=keep)
+    model.prepare(np.zeros((1, 3, 224, 224), np.uint8))
+    learn(model, *features(0, CLASSES))
+    return model
+
+
+def main(out: Path | None) -> None:
+    torch.set_num_threads(1)
+    times: dict[str, list[float]] = {"add_ten_classes_s": [], "load_s": [], "save_s": []}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "m.clsnet"
+
+        def size(model: CLSNet, self_contained: bool = False) -> float:
+            model.save(path, self_contained=self_contained)
+            return path.stat().st_size / MB
+
+        total = size(taught("total"))
+        model = taught("classes")
+        whole = size(model, self_contained=True)
+        classes = size(model)
+        more = features(CLASSES, MORE)
+        for _ in range(ROUNDS):
+            times["save_s"].append(seconds(lambda: model.save(path)))
+            times["load_s"].append(seconds(lambda: load(path)))
+            again = load(path)
+            times["add_ten_classes_s"].append(seconds(lambda again=again: learn(again, *more)))
+    result = {
+        "command": "python benchmarks/photos_size.py --out results/bench/photos_size.json",
+        "classes": CLASSES,
+        "photos_per_class": PHOTOS,
+        "features": FEATURES,
+        "total_mb": total,
+        "classes_mb": classes,
+        "self_contained_extra_mb": whole - classes,
+        **{name: min(values) for name, values in times.items()},
+        "threads": torch.get_num_threads(),
+        "environment": environment(),
+    }
+    print(json.dumps(result, indent=1))
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path)
+    main(parser.parse_args().out)

@@ -1,0 +1,36 @@
+"""``clsnet export``: write a model for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def export(
+    model: Annotated[Path, typer.Argument(help="File of the model.")],
+    out: Annotated[Path, typer.Argument(help="ONNX file to write.")],
+) -> None:
+    """Write a model as one ONNX file, which answers as clsnet predict does.
+
+    It takes a batch of photos as bytes, and gives probabilities, how familiar each photo is, and
+    whether it is one of the known classes. Names of the classes, and how to prepare a photo, are
+    in its metadata.
+    """
+    from clsnet.cli.showing import many, plain
+    from clsnet.photos import export as export_model
+
+    done = export_model(model, out)
+    size = done.image_size
+    typer.echo(
+        f"Wrote {plain(done.path)}: {many(len(done.classes), 'class')}, {done.size:,} bytes."
+    )
+    typer.echo(f"Input: images, bytes of shape (n, {size}, {size}, 3), red, green and blue.")
+    typer.echo("Outputs: probabilities, familiarity, known.")
+    if done.difference is None:
+        typer.echo("Not checked: that needs onnxruntime (pip install 'clsnet[export]').")
+    else:
+        typer.echo(
+            f"Checked: in ONNX Runtime probabilities differ by {done.difference:.0e} at most."
+        )

@@ -1,0 +1,190 @@
+"""What a file holds: sums of each class or in total, and the network's weights or not."""
+
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from clsnet import load
+from clsnet.errors import ClsnetError
+from clsnet.photos import forget, info, learn, predict, undo
+from clsnet.photos.about import FACTOR, KINDS, SUMS
+
+
+@pytest.fixture
+def in_total(tiny, january, tmp_path):
+    path = tmp_path / "total.clsnet"
+    learn(path, january, backbone=tiny, keep="total")
+    return path
+
+
+@pytest.fixture
+def weights(tmp_path, write_network):
+    return tmp_path / write_network(tmp_path / "weights.safetensors")
+
+
+def complaint(call):
+    with pytest.raises(ClsnetError) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def prepared(folder, n):
+    """Leave n photos in each class."""
+    for place in folder.iterdir():
+        for i in range(n, 10):
+            (place / f"{i}.png").unlink()
+    return folder
+
+
+# ------------------------------------------------------------------------------- the total
+
+
+def test_a_total_gives_the_same_answers(in_total, model, january, february):
+    for path in (in_total, model):
+        learn(path, february)
+    one, two = load(in_total).classifier_, load(model).classifier_
+    assert one.labels == two.labels
+    scale = two.omega.abs().max().item()
+    np.testing.assert_allclose(one.omega, two.omega, rtol=0, atol=1e-8 * scale)
+    assert [p.label for p in predict(in_total, [january], reject=0)] == [
+        p.label for p in predict(model, [january], reject=0)
+    ]
+
+
+def test_a_total_does_not_grow_with_the_classes_but_for_their_weights(in_total, february):
+    learn(in_total, february)  # the first 30 photos were kept as a factor
+    before = info(in_total)
+    shutil.move(february / "square-g", february / "another")
+    learn(in_total, february)
+    after = info(in_total)
+    D = after.features
+    assert after.kept[SUMS["total"]] - before.kept[SUMS["total"]] == 8 * D
+    assert after.kept[KINDS["omega"]] - before.kept[KINDS["omega"]] == 8 * D
+
+
+def test_a_total_cannot_forget_a_class_and_says_what_to_do(in_total):
+    before = in_total.read_bytes()
+    line = complaint(lambda: forget(in_total, ["square-r"]))
+    assert "keeps only the total" in line
+    assert "learn the other classes into a new model" in line
+    assert in_total.read_bytes() == before
+
+
+def test_what_is_kept_cannot_change(in_total, model, february):
+    for path, keep in ((in_total, "classes"), (model, "total")):
+        before = path.read_bytes()
+        line = complaint(lambda path=path, keep=keep: learn(path, february, keep=keep))
+        assert f"cannot go on with --keep {keep}" in line
+        assert path.read_bytes() == before
+    learn(in_total, february, keep="total")
+    learn(model, february, keep="classes")
+
+
+def test_only_two_things_can_be_kept(tmp_path, january):
+    path = tmp_path / "new.clsnet"
+    assert complaint(lambda: learn(path, january, keep="tasks")) == (
+        "keep='tasks': use classes or total."
+    )
+    assert "use classes" in complaint(lambda: learn(path, january, keep="", dry_run=True))
+    assert not path.exists()
+
+
+# ----------------------------------------------------------------------- factors of few photos
+
+
+def test_a_class_of_few_photos_takes_the_room_of_a_factor(model):
+    known = info(model)
+    D, n = known.features, 10
+    numbers = n * D - n * (n - 1) // 2 + D  # the factor, and the sum of features
+    assert known.kept[SUMS["classes"]] == 3 * 8 * numbers
+    assert sum(known.kept.values()) == known.size
+    assert FACTOR in known.inferable
+
+
+def test_a_class_learned_in_two_folders_is_forgotten_exactly(model, tiny, shapes_folder, tmp_path):
+    shutil.copytree(shapes_folder / "square-y", tmp_path / "more" / "square-r")
+    shutil.copytree(shapes_folder / "stripes-y", tmp_path / "more" / "stripes-y")
+    learn(model, tmp_path / "more")
+    forget(model, ["square-r"])
+    never = tmp_path / "never.clsnet"
+    for name in ("square-b", "stripes-g", "stripes-y"):
+        shutil.copytree(shapes_folder / name, tmp_path / "others" / name)
+    learn(never, tmp_path / "others", backbone=tiny)
+    one, two = load(model), load(never)
+    assert one.classes_.tolist() == two.classes_.tolist()
+    omega, expected = one.classifier_.omega, two.classifier_.omega
+    assert (omega - expected).abs().max() < 1e-8 * expected.abs().max()
+
+
+@pytest.mark.parametrize(
+    ("keep", "n", "words"),
+    [
+        ("classes", 1, "give away the features of each: square-b, square-r, stripes-g."),
+        ("classes", 2, "give away the features of each: square-b, square-r, stripes-g."),
+        ("classes", 3, "fewer photos than the 97 features"),
+        ("total", 1, "give away the features of each photo of: square-b, square-r, stripes-g."),
+        ("total", 2, "fewer photos than the 97 features"),
+    ],
+)
+def test_info_says_what_can_be_inferred(tiny, january, tmp_path, keep, n, words):
+    path = tmp_path / "new.clsnet"
+    learn(path, prepared(january, n), backbone=tiny, keep=keep)
+    lines = info(path).inferable
+    assert any(words in line for line in lines)
+    given = any("give away" in line for line in lines)
+    assert given == (n <= (2 if keep == "classes" else 1))
+
+
+def test_two_photos_can_be_told_from_a_total_where_all_others_are_known(tiny, january, tmp_path):
+    prepared(january, 2)
+    for name in ("square-b", "square-r"):
+        (january / name / "1.png").unlink()
+    learn(tmp_path / "new.clsnet", january, backbone=tiny, keep="total")
+    lines = info(tmp_path / "new.clsnet").inferable
+    assert any("each photo of: square-b, square-r, stripes-g." in line for line in lines)
+
+
+# -------------------------------------------------------------------------- self-contained
+
+
+def test_a_self_contained_model_needs_no_file_of_weights(weights, january, february, tmp_path):
+    path = tmp_path / "new.clsnet"
+    learn(path, prepared(january, 3), backbone=str(weights), self_contained=True)
+    before = predict(path, [january], reject=0)
+    weights.unlink()
+    assert predict(path, [january], reject=0) == before
+    learn(path, prepared(february, 2))
+    learn(path, january, backbone=str(weights))
+    forget(path, ["square-g"])
+    undo(path)
+    known = info(path)
+    assert known.self_contained
+    assert len(known.counts) == 5
+    assert known.kept[KINDS["network"]] > 40e6
+    assert sum(known.kept.values()) == known.size
+
+
+def test_a_model_becomes_self_contained_with_the_next_photos(weights, january, february, tmp_path):
+    path = tmp_path / "new.clsnet"
+    learn(path, prepared(january, 2), backbone=str(weights))
+    small = info(path)
+    assert not small.self_contained
+    assert KINDS["network"] not in small.kept
+    nothing = learn(path, january, self_contained=True)
+    assert re.search("not self-contained: that takes a new photo", nothing.warnings[-1])
+    learn(path, prepared(february, 2), self_contained=True)
+    assert info(path).self_contained
+    assert learn(path, january, self_contained=True).warnings == []
+    weights.unlink()
+    assert len(predict(path, [january])) == 6
+
+
+def test_a_model_without_a_network_is_self_contained_anyway(model, february):
+    assert info(model).self_contained
+    learn(model, february, self_contained=True)
+    known = info(model)
+    assert known.self_contained
+    assert KINDS["network"] not in known.kept
