@@ -223,8 +223,10 @@ def network(tmp_path, write_network):
 
 @pytest.mark.parametrize("named", [True, False])
 def test_a_self_contained_model_needs_no_other_file(tmp_path, network, named):
-    backbone = str(network) if named else ResNet(str(network))
-    model = CLSNet(backbone=backbone, connection="Z").partial_fit(PHOTOS[:6], list("aabbcc"))
+    backbone = str(network) if named else ResNet(str(network), taps="last")
+    model = CLSNet(backbone=backbone, taps="last", connection="Z").partial_fit(
+        PHOTOS[:6], list("aabbcc")
+    )
     model.save(tmp_path / "refers")
     model.save(tmp_path / "holds", self_contained=True)
     refers, holds = load(tmp_path / "refers"), load(tmp_path / "holds")
@@ -241,7 +243,9 @@ def test_a_self_contained_model_needs_no_other_file(tmp_path, network, named):
 
 
 def test_memory_counts_a_network_where_it_lies(tmp_path, network):
-    model = CLSNet(backbone=str(network), connection="Z").partial_fit(PHOTOS, list("aabbccdd"))
+    model = CLSNet(backbone=str(network), taps="last", connection="Z").partial_fit(
+        PHOTOS, list("aabbccdd")
+    )
     model.save(tmp_path / "holds", self_contained=True)
     outside, inside = model.memory(), load(tmp_path / "holds").memory()
     assert outside.backbone_mb > 40
@@ -252,7 +256,9 @@ def test_memory_counts_a_network_where_it_lies(tmp_path, network):
 
 
 def test_a_held_network_is_checked_too(tmp_path, network):
-    model = CLSNet(backbone=str(network), connection="Z").partial_fit(PHOTOS, list("aabbccdd"))
+    model = CLSNet(backbone=str(network), taps="last", connection="Z").partial_fit(
+        PHOTOS, list("aabbccdd")
+    )
     model.save(tmp_path / "holds", self_contained=True)
     header, tensors = storage.read(tmp_path / "holds")
     tensors["network.conv1.weight"] += 1e-3
@@ -267,7 +273,9 @@ def test_a_held_network_is_checked_too(tmp_path, network):
 
 
 def test_a_network_that_cannot_be_rebuilt_is_not_held(tmp_path, network):
-    model = CLSNet(backbone=str(network), connection="Z").partial_fit(PHOTOS, list("aabbccdd"))
+    model = CLSNet(backbone=str(network), taps="last", connection="Z").partial_fit(
+        PHOTOS, list("aabbccdd")
+    )
     backbone = model.extractor_.backbone
     backbone.form = {**backbone.form, "network": "resnet50"}
     with pytest.raises(ClsnetError, match="a model cannot hold ResNet"):

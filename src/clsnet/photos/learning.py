@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from torch import Tensor
 
 from clsnet import storage
 from clsnet.data.registry import Report
@@ -22,6 +23,7 @@ from clsnet.photos.finding import Found, Photo, find
 from clsnet.photos.keeping import changing, save
 from clsnet.photos.record import Change, Counts, Record, now
 from clsnet.photos.sharing import shared_features
+from clsnet.photos.twins import twins
 
 BACKBONE = "efficientnet-lite0"
 TAPS = "last"  # 1,280 features: what is kept of a class of 50 photos fits in half a megabyte
@@ -167,6 +169,7 @@ def _learn(
                 old, A, labels, likely if np.isfinite(likely) else 0.5
             )
         ),
+        *(_copies(A, photos) if isinstance(model.extractor_.backbone, Network) else ()),
     ]
     digests: dict[str, list[str]] = {}
     for photo in photos:
@@ -257,6 +260,16 @@ def _shared(photos: Sequence[Photo], known: dict[str, set[str]]) -> list[str]:
     return [
         f"{a} and {b} hold {n} of the same photo{'s'[: n > 1]}: one name of them may be wrong"
         for (a, b), n in sorted(pairs.items())
+    ]
+
+
+def _copies(A: Tensor, photos: Sequence[Photo]) -> list[str]:
+    """Name every two classes whose photos look the same, though they are not the same files."""
+    times = Counter(photo.digest for photo in photos)
+    rows = [i for i, photo in enumerate(photos) if times[photo.digest] == 1]
+    return [
+        f"{one} and {other} look like copies: {same} of {n} photos of {one} are in {other} too"
+        for one, other, same, n in twins(A[rows], np.array([photos[i].label for i in rows]))
     ]
 
 
