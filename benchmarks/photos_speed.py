@@ -135,7 +135,7 @@ def main() -> None:
         "photos": PHOTOS,
         "note": f"The bare network is eager PyTorch over {BARE} decoded images, in batches of "
         f"{BATCH}, scaled to {PHOTOS}. One photo: the command after its imports, which read the "
-        "model and the network's weights. All were measured while others used the machine.",
+        "model and the network's weights.",
         "environment": environment(),
     }
     print(json.dumps(medians, indent=1))
