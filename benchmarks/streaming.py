@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 from typing import Any
@@ -10,26 +9,27 @@ from typing import Any
 import numpy as np
 
 from clsnet import CLSNet
+from clsnet.evaluation import usage
 
 SAMPLES, TIMES, SIZE, ROWS = 20_000, 10, 256, 2_000
 
 
-def learn(n_samples: int) -> int:
-    """Learn from a generator of samples that nobody keeps; return the peak memory in kB."""
+def learn(n_samples: int) -> float:
+    """Learn from a generator of samples that nobody keeps; return the peak memory in MB."""
     random = np.random.default_rng(0)
     batches = (
         (random.standard_normal((ROWS, SIZE), dtype=np.float32), random.integers(0, 10, ROWS))
         for _ in range(n_samples // ROWS)
     )
-    CLSNet(device="cpu").learn(batches)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    CLSNet(device="cpu").learn(batches).consolidate()
+    return usage.peak_mb()
 
 
 def peak_mb(n_samples: int) -> float:
     """Return the peak memory of a process of its own."""
     command = [sys.executable, __file__, str(n_samples)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return int(done.stdout) / 1024
+    return float(done.stdout)
 
 
 def run() -> dict[str, Any]:
