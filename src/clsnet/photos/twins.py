@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-ALIKE = 0.85  # cosine; other photos of the same thing stay below 0.8
+ALIKE = 0.85  # cosine
 LOOKED_AT = 20  # photos of each class
 SHARE = 0.25
 

@@ -75,5 +75,5 @@ class Objective(nn.Module, ABC):
 
 
 def reduced_precision(device: torch.device) -> torch.autocast:
-    """Compute in float16 where that is fast: cuDNN has no batch norm for bfloat16."""
+    """Compute in float16 where that is fast."""
     return torch.autocast(device.type, torch.float16, enabled=device.type == "cuda")

@@ -15,7 +15,7 @@ from clsnet.reporting.paper import paper_row
 from clsnet.reporting.tables import Summary, megabytes, number, summarise
 
 BLOCK = re.compile(r"(<!-- (\w+):([^>\n]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-HEADS = ("method", "Avg Acc", "± orders", "BWT", "FWT", "learn (s)", "on", "MB")
+HEADS = ("method", "Avg Acc", "± orders", "orders", "BWT", "FWT", "learn (s)", "on", "MB")
 
 
 def filled(text: str, results: Path) -> str:
@@ -44,7 +44,7 @@ def _table(results: Path, sequences: str) -> str:
     for name in dict.fromkeys(get_method(summary.method).paper for summary in rows):
         row = paper_row(sequence, name)
         if row is not None:
-            figures = (number(row.avg_acc), "–", number(row.bwt), number(row.fwt))
+            figures = (number(row.avg_acc), "–", "–", number(row.bwt), number(row.fwt))
             cost = (number(row.seconds, 1), "RTX 3080 Ti", megabytes(row.model_mb, row.exemplar_mb))
             lines.append("| " + " | ".join([f"*{name}, as published*", *figures, *cost]) + " |")
     return "\n".join(lines) + "\n"
@@ -56,7 +56,8 @@ def _cells(summary: Summary) -> list[str]:
     return [
         f"**{summary.title}**" if summary.protocol == DEMO else summary.title,
         number(summary.mean("avg_acc")),
-        number(summary.spread("avg_acc")),
+        number(summary.spread("avg_acc")) if len(summary.runs) > 1 else "–",
+        str(len(summary.runs)),
         number(summary.mean("bwt")),
         number(summary.mean("fwt")),
         number(summary.mean("seconds", "learn"), 1),
