@@ -1,3 +1,4 @@
+import io
 import signal
 import subprocess
 import sys
@@ -6,10 +7,14 @@ import time
 import numpy as np
 import pytest
 from PIL import Image
+from rich.console import Console
 
+from clsnet.cli.bars import bars
+from clsnet.cli.pretrain import _said
 from clsnet.extractor.backbones.weights import fingerprint, read_weights
+from clsnet.pretraining import Status
 
-EPOCHS = 6
+EPOCHS = 4
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +88,7 @@ def test_a_killed_run_goes_on_to_the_same_weights(whole, photos, tmp_path, envir
 
     other = run_warm("pretrain", f"folder:{photos}", "--epochs", EPOCHS + 1, "--out", out)
     assert other.status == 2
-    assert "is of a run with other epochs" in other.err
+    assert f"is of a run with other epochs ({EPOCHS}): give that run's options" in other.err
     assert len(other.err.splitlines()) == 1
 
     done = run_warm("pretrain", f"folder:{photos}", "--epochs", EPOCHS, "--out", out)
@@ -110,9 +115,26 @@ def test_an_unreadable_image_is_left_out_and_named(tmp_path, run_warm):
         for i in range(3):
             Image.new("RGB", (8, 8), name).save(tmp_path / "in" / name / f"{i}.png")
     (tmp_path / "in/red/broken.png").write_bytes(b"")
-    done = run_warm("pretrain", f"folder:{tmp_path / 'in'}", "--epochs", 1, "--out", tmp_path / "w")
+    command = ("pretrain", f"folder:{tmp_path / 'in'}", "--epochs", 1)
+    done = run_warm(*command, "--out", tmp_path / "w.safetensors")
     assert done.status == 0, done.err
     assert "broken.png" in done.out
+    assert "1 unreadable image is left out." in done.out
+
+    strict = run_warm(*command, "--strict", "--out", tmp_path / "strict.safetensors")
+    assert strict.status == 2
+    assert "broken.png" in strict.err
+    assert len(strict.err.splitlines()) == 1
+
+
+def test_the_bar_fits_a_narrow_terminal():
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
+    status = Status(10, 60, 0.2, loss=5.125, watched=0.25, accuracy=0.375, speed=12_345.0)
+    progress = bars(console)
+    progress.add_task("epoch 10 of 60", total=1.0, said=_said(status, "accuracy"))
+    console.print(progress.get_renderable())
+    shown = console.file.getvalue()
+    assert all(figure in shown for figure in ("5.125", "0.250", "0.375", "0:00:00 --:--"))
 
 
 # ---------------------------------------------------------------------------- bad input
@@ -144,6 +166,7 @@ def test_what_cannot_be_written_is_not_trained(tmp_path, run_warm):
     for out, message in (
         (file, "is there already"),
         (tmp_path, "is there already"),
+        (tmp_path / "w.pt", f"--out {tmp_path}/w.pt.safetensors"),
         (file / "w.safetensors", "cannot write"),
     ):
         done = run_warm("pretrain", "Digits-4/2", "--out", out)

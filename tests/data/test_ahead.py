@@ -1,6 +1,11 @@
 import io
 import multiprocessing
+import os
+import signal
+import subprocess
+import sys
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -67,6 +72,47 @@ def test_whoever_stops_early_leaves_no_process_behind(paths):
     assert multiprocessing.active_children() == []
 
 
+READING = """
+import sys, time
+from pathlib import Path
+import clsnet.data.ahead
+from clsnet.data import Images
+clsnet.data.ahead.os.cpu_count = lambda: 2
+images = Images(sorted(Path(sys.argv[1]).iterdir()))
+for part in clsnet.data.ahead.read_ahead(images, [slice(i, i + 1) for i in range(len(images))]):
+    print("reading", flush=True)
+    time.sleep(0.1)
+"""
+
+
+@pytest.fixture
+def reading(paths):
+    """A command that reads with processes of its own, as a terminal starts it."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", READING, paths[0].parent],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout.readline() == "reading\n"
+    yield process
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def test_ctrl_c_is_told_once(reading):
+    os.killpg(reading.pid, signal.SIGINT)
+    _, err = reading.communicate(timeout=30)
+    assert err.count("Traceback") == 1  # that of this little program
+
+
+def test_nobody_outlives_a_killed_parent(reading):
+    reading.kill()
+    reading.communicate(timeout=30)  # its pipes end with the last process
+
+
 class Slow:
     """A photo that takes a while to read, and is too large to be worth a process."""
 
@@ -74,9 +120,11 @@ class Slow:
 
     def __init__(self, encoded):
         self.encoded = encoded
+        self.n_read = 0
 
     def read(self):
         time.sleep(0.02)
+        self.n_read += 1
         return self.encoded
 
 
@@ -84,12 +132,14 @@ def test_parts_are_read_while_others_are_used():
     random = np.random.default_rng(0)
     file = io.BytesIO()
     Image.fromarray(random.integers(0, 255, (128, 128, 3), dtype=np.uint8)).save(file, "BMP")
-    images = Images([Slow(file.getvalue())] * 16, size=8)
+    slow = Slow(file.getvalue())
+    images = Images([slow] * 16, size=8)
     assert not images.small
-    start = time.perf_counter()
-    waited = 0.0
-    for _ in read_ahead(images, [slice(i, i + 1) for i in range(16)]):
-        waited += time.perf_counter() - start
-        time.sleep(0.03)
-        start = time.perf_counter()
-    assert waited < 16 * 0.02
+    stream = read_ahead(images, [slice(i, i + 1) for i in range(16)])
+    next(stream)
+    used = slow.n_read
+    end = time.monotonic() + 10
+    while slow.n_read == used and time.monotonic() < end:
+        time.sleep(0.01)
+    assert slow.n_read > used
+    stream.close()

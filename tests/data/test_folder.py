@@ -108,6 +108,15 @@ def test_strict_fails_at_the_first_unreadable_image(pets):
         (pets / name).write_bytes(b"")
     with pytest.raises(ClsnetError, match=r"cannot read the image .*cat/0\.png"):
         load_folder(pets, strict=True)
+    with pytest.raises(ClsnetError, match=r"cannot read the image .*cat/0\.png"):
+        load_sequence(f"folder:{pets}/3", strict=True)
+
+
+def test_a_first_image_that_is_not_there_is_left_out_like_any_other(pets):
+    (pets / "cat/0.png").unlink()
+    (pets / "cat/0.png").symlink_to("nowhere")
+    [line] = load_folder(pets).skipped
+    assert "cat/0.png: No such file or directory" in line
 
 
 def test_progress_counts_images(pets):

@@ -51,6 +51,19 @@ def test_a_list_of_classes_that_are_not_there(tree, classes, reason):
         load_dataset("ImageNet", tree)
 
 
+def test_a_list_that_is_no_text(tree):
+    choice = tree / "classes.txt"
+    choice.write_text("n01\n", encoding="utf-16")
+    with pytest.raises(ClsnetError, match=r"cannot read .*classes\.txt: .* in UTF-8"):
+        load_dataset("ImageNet", tree)
+    choice.write_text("n01\n", encoding="utf-8-sig")
+    assert load_dataset("ImageNet", tree).class_names == ("n01",)
+    choice.unlink()
+    choice.mkdir()
+    with pytest.raises(ClsnetError, match=r"cannot read .*classes\.txt"):
+        load_dataset("ImageNet", tree)
+
+
 def test_a_class_without_validation_images(tree):
     (tree / "val/n02/ILSVRC2012_val_2.JPEG").unlink()
     with pytest.raises(ClsnetError, match="val/n02 holds no images"):

@@ -26,12 +26,19 @@ def test_of_a_folder_all_classes_are_used(tmp_path):
         for i in range(5):
             Image.new("RGB", (9, 8), (i, 0, 0)).save(tmp_path / "pets" / name / f"{i}.png")
     (tmp_path / "pets/cat/broken.png").write_bytes(b"")
-    for base in (load_base(f"folder:{tmp_path}/pets"), load_base("folder:pets", root=tmp_path)):
+    for base in (load_base(f"Folder:{tmp_path}/pets"), load_base("folder:pets", root=tmp_path)):
         assert base.class_names == ("cat", "dog")
         assert np.asarray(base.X).shape == (8, 3, 8, 9)
         assert len(base.X_test) == len(base.y_test) == 2
         [line] = base.skipped
         assert "broken.png" in line
+    with pytest.raises(ClsnetError, match=r"broken\.png"):
+        load_base(f"folder:{tmp_path}/pets", strict=True)
+
+
+def test_a_folder_needs_a_name():
+    with pytest.raises(ClsnetError, match="'folder:' is not a sequence"):
+        load_base("folder:")
 
 
 def test_a_sequence_of_all_classes_leaves_none():

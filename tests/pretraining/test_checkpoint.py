@@ -57,9 +57,9 @@ def test_the_next_step_is_the_same_after_restoring(model, written):
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"epochs": 61}, "with other epochs:"),
+        ({"epochs": 61}, r"with other epochs \(60\):"),
         ({"classes": ("cat", "cow")}, "with other classes:"),
-        ({"epochs": 61, "network": "resnet50"}, "with other network and epochs:"),
+        ({"epochs": 61, "network": "resnet50"}, r"with other network \(resnet18\):"),
         ({"mean": (0.1, 0.25, 0.3333)}, "with other mean:"),
     ],
 )

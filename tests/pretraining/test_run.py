@@ -57,6 +57,18 @@ def test_larger_images_get_the_first_layers_for_photographs():
     assert state["conv1.weight"].shape == (64, 3, 7, 7)
 
 
+def test_of_another_run_the_option_is_named_and_not_what_follows_from_it(shapes, tmp_path):
+    def stop_in_the_second_epoch(status):
+        if status.epoch == 2:
+            raise KeyboardInterrupt
+
+    kept = {"checkpoint": tmp_path / "c", "epochs": 2, "device": "cpu"}
+    with pytest.raises(KeyboardInterrupt):
+        pretrain(shapes(8), **kept, show=stop_in_the_second_epoch)
+    with pytest.raises(ClsnetError, match=r"is of a run with other size \(8\): give that"):
+        pretrain(shapes(8), **kept, size=16)
+
+
 def test_the_callers_random_numbers_are_left_alone(shapes):
     torch.manual_seed(5)
     expected = torch.rand(3)

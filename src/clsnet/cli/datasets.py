@@ -7,14 +7,16 @@ def datasets() -> None:
     """List every data set, its size, and whether it is here already.
 
     A sequence is DATASET-C/T: C classes in T tasks of equal size; or folder:PATH/T, a folder
-    that holds one folder of images for each class.
+    that holds one folder of images for each class. "bring it": put the files that are named
+    into a folder, and give that as --data.
     """
     from rich.console import Console
     from rich.table import Table
 
     from clsnet.data import datasets as known
 
-    table = Table("data set", "classes", "train", "test", "here", "what and where from")
+    table = Table("data set", "classes", "train", "test", "here")
+    table.add_column("what and where from", overflow="fold")
     for info in known():
         sizes = (f"{n:,}" for n in (info.n_classes, info.n_train, info.n_test))
         here = "yes" if info.available() else "fetched" if info.fetchable else "bring it"

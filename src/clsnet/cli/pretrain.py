@@ -22,7 +22,9 @@ def pretrain(
             "or folder:PATH for all classes of a folder of images.",
         ),
     ],
-    out: Annotated[Path, typer.Option(help="File for the weights, which must not be there yet.")],
+    out: Annotated[
+        Path, typer.Option(help="FILE.safetensors for the weights, which must not be there yet.")
+    ],
     backbone: Annotated[str, typer.Option(help="resnet18 or resnet50.")] = "resnet18",
     objective: Annotated[
         str, typer.Option(help="supervised, or simsiam, which needs no labels.")
@@ -39,6 +41,9 @@ def pretrain(
     data: Annotated[
         Path | None, typer.Option(help="Folder that holds the data set's files.")
     ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at a folder's first unreadable image.")
+    ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Train a network from scratch on the classes that a task sequence leaves over.
@@ -47,6 +52,7 @@ def pretrain(
     """
     from rich.console import Console
 
+    from clsnet.cli.skipped import tell_skipped
     from clsnet.errors import ClsnetError
     from clsnet.evaluation.store import check_writable
     from clsnet.extractor.backbones.weights import write_weights
@@ -57,6 +63,8 @@ def pretrain(
     watched = known_objective(objective).watched
     if out.exists():
         raise ClsnetError(f"{out} is there already: move it away, or name another --out.")
+    if out.suffix != ".safetensors":  # by which --backbone knows it
+        raise ClsnetError(f"weights need a name that ends so: --out {out}.safetensors")
     check_writable(out.parent)
     checkpoint = out.with_name(f"{out.name}.checkpoint")
     console = Console()
@@ -78,11 +86,10 @@ def pretrain(
                     training, description=epoch, completed=status.done, said=said, visible=True
                 )
                 if status.measured:
-                    console.print(f"{epoch}: {said}", soft_wrap=True)
+                    console.print(f"{epoch}: {said}, {status.speed:,.0f} images/s", soft_wrap=True)
 
-            base = load_base(source, seed, data, report)
-            for line in base.skipped:
-                console.print(f"{line}: left out", soft_wrap=True, markup=False)
+            base = load_base(source, seed, data, report, strict)
+            tell_skipped(console, base.skipped)
             about, state = train(
                 base,
                 backbone,
@@ -112,6 +119,5 @@ def _said(status: Status, watched: str) -> str:
         f"loss {status.loss:.3f}" if status.loss is not None else "",
         f"{watched} {status.watched:.3f}" if status.watched is not None else "",
         f"held-out {status.accuracy:.3f}" if status.accuracy is not None else "",
-        f"{status.speed:,.0f} images/s" if status.speed is not None else "",
     )
     return ", ".join(filter(None, figures))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -40,6 +42,7 @@ def read_ahead(X: np.ndarray | Images, parts: Sequence[slice | np.ndarray]) -> I
         return
     pool, at_once = _pool(X)
     waiting: deque[Future[np.ndarray]] = deque()
+    read_all = False
     try:
         for part in parts:
             waiting.append(pool.submit(_decode, None if at_once > 1 else X, part))
@@ -47,8 +50,9 @@ def read_ahead(X: np.ndarray | Images, parts: Sequence[slice | np.ndarray]) -> I
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+        read_all = True
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown(wait=not read_all, cancel_futures=True)
 
 
 def _pool(X: Images) -> tuple[Executor, int]:
@@ -60,12 +64,22 @@ def _pool(X: Images) -> tuple[Executor, int]:
         return ThreadPoolExecutor(1), 1
     # A fork shares the list of images; its children touch nothing but this.
     context = multiprocessing.get_context("fork")
-    return ProcessPoolExecutor(cores, context, initializer=_share, initargs=(X,)), cores
+    return ProcessPoolExecutor(cores, context, initializer=_begin, initargs=(X,)), cores
 
 
-def _share(images: Images) -> None:
+def _begin(images: Images) -> None:
+    """Take the images over, leave Ctrl-C to the parent, and do not outlive it."""
     global _images
     _images = images
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _decode(X: Images | None, part: slice | np.ndarray) -> np.ndarray:

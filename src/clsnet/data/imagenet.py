@@ -45,7 +45,11 @@ def _classes(folder: Path) -> tuple[str, ...]:
     choice = folder / CHOICE
     if not choice.exists():
         return folder_classes(folder / "train")
-    classes = tuple(dict.fromkeys(choice.read_text().split()))
+    try:
+        names = choice.read_text(encoding="utf-8-sig").split()
+    except (OSError, UnicodeDecodeError):
+        raise ClsnetError(f"cannot read {choice}: write one class a line, in UTF-8") from None
+    classes = tuple(dict.fromkeys(names))
     if not classes:
         raise ClsnetError(f"{choice} names no class: write one a line, or remove it")
     return classes

@@ -170,8 +170,13 @@ class Images:
 
     @property
     def small(self) -> bool:
-        """Whether decoding one is a matter of microseconds, known from the first."""
-        return len(self) == 0 or len(self._read(self._rows[0])) < SMALL
+        """Whether decoding one is a matter of microseconds, known from the first there is."""
+        for row in self._rows:
+            try:
+                return len(self._read(row)) < SMALL
+            except Unreadable:
+                continue
+        return True
 
     def _name(self, row: np.integer | int) -> str:
         source = self._sources[row]

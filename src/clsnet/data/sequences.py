@@ -136,7 +136,7 @@ class TaskSequence:
 
 
 def load_sequence(
-    name: str, root: Path | None = None, report: Report | None = None
+    name: str, root: Path | None = None, report: Report | None = None, strict: bool = False
 ) -> TaskSequence:
     """Load a task sequence by its name.
 
@@ -148,6 +148,8 @@ def load_sequence(
         `folder:PATH/T`: all classes of a folder that `load_folder` loads.
     root, report
         As for `load_dataset`; a folder's relative path starts at the root, if given.
+    strict
+        As for `load_folder`.
 
     Examples
     --------
@@ -158,7 +160,10 @@ def load_sequence(
     clsnet.errors.ClsnetError: 'Digits-10/3': 10 classes do not divide into 3 equal tasks
     """
     if folder := re.fullmatch(rf"folder:(.+)/{NUMBER}", name, re.IGNORECASE | re.DOTALL):
-        return _load_folder(name, (root or Path()) / folder[1], int(folder[2]), report)
+        path, n_tasks = (root or Path()) / folder[1], int(folder[2])
+        n_classes = len(folder_classes(path))
+        _check_division(name, n_classes, n_tasks)
+        return TaskSequence(load_folder(path, strict, report), n_classes, n_tasks, name)
     parts = re.fullmatch(rf"(.+)-{NUMBER}/{NUMBER}", name)
     if parts is None:
         raise ClsnetError(
@@ -177,12 +182,6 @@ def load_sequence(
             f"{name!r}: only {len(dataset.class_names)} classes of {info.name} are here"
         )
     return TaskSequence(dataset, n_classes, n_tasks, name)
-
-
-def _load_folder(name: str, path: Path, n_tasks: int, report: Report | None) -> TaskSequence:
-    n_classes = len(folder_classes(path))
-    _check_division(name, n_classes, n_tasks)
-    return TaskSequence(load_folder(path, report=report), n_classes, n_tasks, name)
 
 
 def _check_division(name: str, n_classes: int, n_tasks: int) -> None:

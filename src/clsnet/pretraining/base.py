@@ -10,8 +10,6 @@ import numpy as np
 
 from clsnet.data import Report, load_folder, load_sequence
 
-FOLDER = "folder:"
-
 
 @dataclass(frozen=True, eq=False)
 class Base:
@@ -42,7 +40,11 @@ class Base:
 
 
 def load_base(
-    name: str, seed: int = 0, root: Path | None = None, report: Report | None = None
+    name: str,
+    seed: int = 0,
+    root: Path | None = None,
+    report: Report | None = None,
+    strict: bool = False,
 ) -> Base:
     """Load the classes that a sequence does not use in its tasks, or a whole folder of images.
 
@@ -52,7 +54,7 @@ def load_base(
         Name of a sequence, or ``"folder:PATH"``, all classes of that folder.
     seed
         The sequence's, which fixes what classes its tasks use.
-    root, report
+    root, report, strict
         As for `load_sequence`.
 
     Examples
@@ -61,11 +63,12 @@ def load_base(
     >>> base.class_names, base.X.shape
     (('0', '1', '3', '5', '8', '9'), (862, 8, 8))
     """
-    if name.startswith(FOLDER):
-        data = load_folder((root or Path()) / name.removeprefix(FOLDER), report=report)
+    kind, _, path = name.partition(":")
+    if kind.casefold() == "folder" and path:
+        data = load_folder((root or Path()) / path, strict, report)
         parts = data.X_train, data.y_train, data.X_test, data.y_test
         return Base(data.name, *parts, data.class_names, data.skipped)
-    sequence = load_sequence(name, root, report)
+    sequence = load_sequence(name, root, report, strict)
     data = sequence.dataset
     parts = sequence.base_data(seed)
     names = tuple(data.class_names[code] for code in sequence.base_classes(seed))

@@ -27,7 +27,7 @@ class Checkpoint:
     path
         The file.
     run
-        What the run is: a file of another run is refused.
+        What the run is: a file of another run is refused, and the first difference named.
     """
 
     def __init__(self, path: Path, run: dict[str, Any]) -> None:
@@ -56,11 +56,13 @@ class Checkpoint:
         if metadata.get("format") != FORMAT:
             raise ClsnetError(f"{self.path} is no checkpoint of clsnet pretrain; remove it.")
         run = json.loads(metadata["run"])
-        if other := [key for key in self.run if run.get(key) != self.run[key]]:
-            raise ClsnetError(
-                f"{self.path} is of a run with other {' and '.join(other)}: "
-                "give that run's options, or remove it."
-            )
+        for key, value in self.run.items():
+            if (was := run.get(key)) != value:
+                told = f" ({was})" if isinstance(was, int | str) else ""
+                raise ClsnetError(
+                    f"{self.path} is of a run with other {key}{told}: "
+                    "give that run's options, or remove it."
+                )
         tensors = safetensors.torch.load_file(self.path)
         model.load_state_dict({name: tensors[f"model.{name}"] for name in model.state_dict()})
         for name, parameter in model.named_parameters():
