@@ -174,7 +174,7 @@ def test_the_demo_protocol_puts_the_extractor_back(tasks):
     assert outcome.R[0][0] > 0.9
 
 
-def test_the_solution_is_a_part_of_learning(tasks, small):
+def test_the_solution_is_a_part_of_learning(vectors):
     learned = []
 
     class Watched(CLSNet):
@@ -182,6 +182,6 @@ def test_the_solution_is_a_part_of_learning(tasks, small):
             learned.append(self.observed_.stale)
             return super().consolidate()
 
-    outcome = evaluate(lambda: Watched(groups=2, group_size=5), tasks[:2], with_independent=False)
+    outcome = evaluate(lambda: Watched(groups=2, group_size=5), vectors[:2], with_independent=False)
     assert learned[0]  # before anything is predicted
     assert len(outcome.seconds["tasks"]) == 2

@@ -198,30 +198,14 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
         assert "cannot keep features" in complaint(lambda f=folder: FeatureCache(f, "n"), folder)
 
 
-AS_NOBODY = """
-import os, sys
-from pathlib import Path
-from clsnet.errors import ClsnetError
-from clsnet.extractor.cache import FeatureCache
-if os.getuid() == 0:
-    os.setuid(65534)
-for folder in ("closed", "closed/below"):
-    try:
-        FeatureCache(Path(folder), "n")
-    except ClsnetError as error:
-        print(error)
-"""
-
-
-def test_an_unwritable_folder_is_one_line(tmp_path):
-    (tmp_path / "closed").mkdir(mode=0o555)
-    tmp_path.chmod(0o755)
-    done = subprocess.run(
-        [sys.executable, "-c", AS_NOBODY], capture_output=True, text=True, cwd=tmp_path
-    )
-    first, second = done.stdout.splitlines()
-    assert first.startswith("cannot use the features in closed/n.features: unable to open"), first
-    assert second == "cannot keep features in closed/below: Permission denied."
+def test_an_unwritable_folder_is_one_line(public_folder, as_nobody):
+    closed, below = public_folder / "closed", public_folder / "closed" / "below"
+    closed.mkdir(mode=0o555)
+    with as_nobody():
+        first = complaint(lambda: FeatureCache(closed, "n"), closed)
+        second = complaint(lambda: FeatureCache(below, "n"), below)
+    assert first.startswith(f"cannot use the features in {closed}/n.features: unable to open")
+    assert second == f"cannot keep features in {below}: Permission denied."
 
 
 # ------------------------------------------------------------------- what a sample is

@@ -1,6 +1,11 @@
 import json
+import os
 import shutil
+import subprocess
 import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
@@ -28,8 +33,7 @@ def saved(network, folder, **processor):
     return str(folder)
 
 
-@pytest.fixture(scope="module")
-def vit(tmp_path_factory):
+def new_vit(kind):
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
     config = transformers.ViTConfig(
@@ -42,7 +46,18 @@ def vit(tmp_path_factory):
         id2label={0: "cat", 1: "dog"},
         label2id={"cat": 0, "dog": 1},
     )
-    return saved(transformers.ViTModel(config), tmp_path_factory.mktemp("vit"))
+    return getattr(transformers, kind)(config)
+
+
+@pytest.fixture(scope="module")
+def vit(tmp_path_factory):
+    return saved(new_vit("ViTModel"), tmp_path_factory.mktemp("vit"))
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory):
+    """A checkpoint with a head and without a pooler."""
+    return saved(new_vit("ViTForImageClassification"), tmp_path_factory.mktemp("classifier"))
 
 
 @pytest.fixture(scope="module")
@@ -180,11 +195,114 @@ def test_name_finds_the_model_and_config_rebuilds_it(vit):
     assert HuggingFace(**backbone.config).fingerprint == backbone.fingerprint
 
 
-def test_folder_that_is_not_there_is_one_line(tmp_path):
+def test_weights_that_a_classifier_lacks_are_the_same_at_every_load(classifier, tmp_path):
+    first, second = HuggingFace(classifier), HuggingFace(classifier)
+    assert first.fingerprint == second.fingerprint
+    model = CLSNet(backbone=f"hf:{classifier}", connection="Z", cache=tmp_path / "cache")
+    model.partial_fit(IMAGES, list("aabbc")).save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(IMAGES), model.predict(IMAGES))
+    model.save(tmp_path / "holds", self_contained=True)
+    np.testing.assert_array_equal(load(tmp_path / "holds").predict(IMAGES), model.predict(IMAGES))
+
+
+@pytest.mark.parametrize("taps", ["several", "last"])
+def test_features_of_a_classifier_are_those_of_its_layers(classifier, taps):
+    from transformers import AutoModelForImageClassification
+
+    backbone = HuggingFace(classifier, taps=taps, views=1)
+    whole = AutoModelForImageClassification.from_pretrained(classifier)
+    x = backbone.normalised(torch.from_numpy(IMAGES))
+    with torch.no_grad():
+        last = whole.vit(x).last_hidden_state
+    expected = [last[:, 0], *both_means(last[:, 1:], 1)] if taps == "several" else [last[:, 0]]
+    Z = backbone(backbone.as_input(IMAGES))[:, -16 * len(expected) :]
+    torch.testing.assert_close(Z, rooted(torch.cat(expected, dim=1)), rtol=1e-3, atol=1e-3)
+
+
+def test_weights_that_features_need_must_be_there(tmp_path):
+    network = new_vit("ViTModel")
+    folder = saved(network, tmp_path)
+    state = {name: v for name, v in network.state_dict().items() if "layernorm.bias" not in name}
+    network.save_pretrained(folder, state_dict=state)
+    with pytest.raises(ClsnetError, match=r"hf:.*: its weights lack layernorm\.bias\.$"):
+        HuggingFace(folder)
+
+
+def test_loading_prints_nothing_and_leaves_the_settings_of_transformers(classifier, capfd):
+    from transformers import logging
+
+    before = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    HuggingFace(classifier)
+    assert capfd.readouterr() == ("", "")
+    assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == before
+
+
+@pytest.mark.parametrize("folder", ["{tmp}/absent", "./absent", "../a/b/absent", "~absent"])
+def test_folder_that_is_not_there_is_one_line(tmp_path, folder):
     pytest.importorskip("transformers")
-    with pytest.raises(ClsnetError, match=r"cannot load hf:.*absent") as refusal:
-        HuggingFace(str(tmp_path / "absent"))
-    assert "\n" not in str(refusal.value)
+    folder = folder.format(tmp=tmp_path)
+    with pytest.raises(ClsnetError) as refusal:
+        HuggingFace(folder)
+    assert str(refusal.value) == f"cannot load hf:{folder}: there is no such folder."
+
+
+def test_hub_that_cannot_be_reached_is_one_line_at_once(run_clsnet, tmp_path):
+    pytest.importorskip("transformers")
+    clock = time.perf_counter()
+    done = run_clsnet(
+        *("bench", "Digits-4/2", "--backbone", "hf:some/model", "--out", tmp_path / "runs"),
+        HF_ENDPOINT="http://127.0.0.1:9",
+        HF_HOME=str(tmp_path),
+    )
+    assert time.perf_counter() - clock < 30
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    said = "clsnet: cannot load hf:some/model: it is not on this machine, and the hub cannot be"
+    assert done.err.startswith(said)
+
+
+class EmptyHub(BaseHTTPRequestHandler):
+    """Knows no model."""
+
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        self.send_response(404)
+        self.send_header("X-Error-Code", "RepoNotFound")
+        self.end_headers()
+
+    do_HEAD = do_GET
+
+    def log_message(self, *line):
+        pass
+
+
+def test_hub_is_asked_once_and_only_for_what_is_not_here(classifier, tmp_path):
+    place = tmp_path / "hub/models--some--model"
+    shutil.copytree(classifier, place / "snapshots/abc")
+    (place / "refs").mkdir()
+    (place / "refs/main").write_text("abc")
+    code = """
+from clsnet.extractor.backbones import HuggingFace
+print(HuggingFace("some/model").fingerprint)
+try:
+    HuggingFace("some/other")
+except Exception as error:
+    print(error)
+"""
+    with ThreadingHTTPServer(("127.0.0.1", 0), EmptyHub) as server:
+        server.asked = []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        environment = {**os.environ, "HF_ENDPOINT": address, "HF_HOME": str(tmp_path)}
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env=environment
+        )
+        server.shutdown()
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        HuggingFace(classifier).fingerprint,
+        "cannot load hf:some/other: the hub has no such model, or hides it from you.",
+    ]
+    assert [path for path in server.asked if "some" in path] == ["/api/models/some/other"]
 
 
 def test_missing_package_names_the_extra(monkeypatch):

@@ -306,7 +306,7 @@ def test_unknown_backbone_names_the_nearest_and_every_form(wrong, near):
     with pytest.raises(ClsnetError) as refusal:
         resolve_backbone(wrong, (3, 8, 8))
     assert f"did you mean '{near}" in str(refusal.value)
-    for form in (*BACKBONES, "resnet18:FILE", "hf:NAME", "timm:NAME"):
+    for form in (*BACKBONES, "resnet18:FILE", "FILE.safetensors", "hf:NAME", "timm:NAME"):
         assert form in str(refusal.value)
 
 

@@ -17,6 +17,8 @@ from clsnet.baselines.network import Perceptron
 from clsnet.devices import torch_device
 from clsnet.memory import MEGABYTE, MemoryUse
 
+ROWS = 4096
+
 
 @dataclass
 class Exemplars:
@@ -143,9 +145,10 @@ class Trainer:
 
     def as_input(self, X: np.ndarray) -> Tensor:
         """Flatten samples; integers become fractions of the largest one of the first task."""
+        pixels = np.asarray(X)
         if not hasattr(self, "scale"):
-            self.scale = float(X.max()) or 1.0 if X.dtype.kind in "iu" else 1.0
-        x = torch.from_numpy(np.array(X, dtype=np.float32).reshape(len(X), -1))
+            self.scale = float(pixels.max()) or 1.0 if pixels.dtype.kind in "iu" else 1.0
+        x = torch.from_numpy(pixels.astype(np.float32).reshape(len(X), -1))
         return (x / self.scale).to(self.device)
 
     @torch.no_grad()
@@ -157,9 +160,9 @@ class Trainer:
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Return the class of each sample."""
-        x = self.as_input(X)
-        parts = [self.scores(x[i : i + 4096]).argmax(dim=1) for i in range(0, len(x), 4096)]
-        return np.asarray(np.array(self.labels)[torch.cat(parts).cpu().numpy()])
+        parts = (self.as_input(X[i : i + ROWS]) for i in range(0, len(X), ROWS))
+        best = [self.scores(x).argmax(dim=1) for x in parts]
+        return np.asarray(np.array(self.labels)[torch.cat(best).cpu().numpy()])
 
     def memory(self) -> MemoryUse:
         """Return the size of network and kept tensors, and of exemplars."""

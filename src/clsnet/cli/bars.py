@@ -18,13 +18,15 @@ def bars(console: Console) -> Progress:
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
+    from rich.table import Column
 
+    whole = Column(no_wrap=True)
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         TextColumn("{task.fields[said]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        TimeElapsedColumn(whole),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True, table_column=whole),
         console=console,
         transient=True,
         disable=not console.is_terminal,

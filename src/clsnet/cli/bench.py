@@ -41,7 +41,14 @@ class Protocol(enum.StrEnum):
 
 
 def bench(
-    sequence: Annotated[str, typer.Argument(help="Task sequence, such as FashionMNIST-10/5.")],
+    sequence: Annotated[
+        str,
+        typer.Argument(
+            metavar="SEQUENCE",
+            help="Task sequence, such as FashionMNIST-10/5, or folder:PATH/T for all classes of a "
+            "folder of images in T tasks.",
+        ),
+    ],
     method: Annotated[
         list[str] | None,
         typer.Option(help="Method; may be repeated; clsnet if none is given."),
@@ -63,7 +70,10 @@ def bench(
     ] = False,
     option: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Option of the methods; may be repeated."),
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Option of the methods, such as views=8; may be repeated.",
+        ),
     ] = None,
     backbone: Annotated[
         str | None,
@@ -82,6 +92,9 @@ def bench(
     data: Annotated[
         Path | None, typer.Option(help="Folder that holds the data set's files.")
     ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at a folder's first unreadable image.")
+    ] = False,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Runs side by side; as many as cores if not given.")
     ] = None,
@@ -93,9 +106,10 @@ def bench(
     from rich.console import Console
     from rich.markup import escape
 
+    from clsnet.cli.skipped import tell_skipped
     from clsnet.data import load_sequence
     from clsnet.distributed import n_ranks, rank
-    from clsnet.evaluation.harness import Job, check_backbone, check_protocol
+    from clsnet.evaluation.harness import Job, check_backbone, check_protocol, network_digest
     from clsnet.evaluation.seen import check_unseen
     from clsnet.evaluation.store import check_writable
     from clsnet.methods import check_options, get_method
@@ -116,16 +130,16 @@ def bench(
         def report(stage: str, done: int, total: int) -> None:
             progress.update(bar, description=stage, completed=done, total=total or None)
 
-        tasks = load_sequence(sequence, data, report)
+        tasks = load_sequence(sequence, data, report, strict)
         progress.remove_task(bar)
-    for line in tasks.dataset.skipped:
-        console.print(f"[yellow]{escape(line)}[/yellow]", soft_wrap=True)
-    if tasks.dataset.skipped:
-        console.print(f"{len(tasks.dataset.skipped)} unreadable images are left out.")
+    tell_skipped(console, tasks.dataset.skipped)
     if backbone:
         options["backbone"] = backbone
-    if not allow_seen and ("backbone" in options or any(one.presets for one in chosen)):
-        check_unseen(options.get("backbone", "auto"), tasks, seed)
+    seeing = [one for one in chosen if "backbone" in options or one.presets]
+    frozen = options.get("backbone", "auto")
+    if seeing and not allow_seen:
+        check_unseen(frozen, tasks, seed)
+    network = network_digest(frozen, tasks) if seeing else None
     todo = [
         Job(
             method=one.name,
@@ -137,6 +151,7 @@ def bench(
             out=out,
             options=tuple(options.items()),
             cache=cache,
+            network=network if one in seeing else None,
         )
         for one in chosen
         for index in range(orders)
@@ -236,7 +251,7 @@ def _print(console: Console, summaries: Sequence[Summary]) -> None:
         table.add_row(
             summary.title,
             number(summary.mean("avg_acc")),
-            number(summary.spread("avg_acc")),
+            number(summary.spread("avg_acc") if len(summary.runs) > 1 else None),
             number(summary.mean("bwt")),
             number(summary.mean("fwt")),
             number(summary.mean("seconds", "learn"), 1),

@@ -15,6 +15,7 @@ from clsnet.evaluation.protocol import DEMO, evaluate
 from clsnet.evaluation.seen import seen_classes
 from clsnet.evaluation.store import read_run, record, run_path, write_run
 from clsnet.evaluation.tuning import tune
+from clsnet.extractor.backbones import Network, resolve_backbone
 from clsnet.methods import Method, get_method
 
 Progress = Callable[[int, str, float | None], None]
@@ -22,7 +23,7 @@ Progress = Callable[[int, str, float | None], None]
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be run, and where its file lies."""
+    """What is to be run, and where its file lies; `network` is the digest of a frozen one."""
 
     method: str
     index: int
@@ -33,6 +34,7 @@ class Job:
     out: Path
     options: tuple[tuple[str, Any], ...] = ()
     cache: Path | None = None
+    network: str | None = None
 
     def path(self, sequence: TaskSequence) -> Path:
         """Return the file of this run."""
@@ -48,7 +50,12 @@ class Job:
         if not path.exists():
             return None
         run = read_run(path)
-        rest = {"seed": self.seed, "protocol": self.protocol, "version": __version__}
+        rest = {
+            "seed": self.seed,
+            "protocol": self.protocol,
+            "version": __version__,
+            "network": self.network,
+        }
         wanted = {**self.config(), **rest}
         found = {**run["config"], **{key: run.get(key) for key in rest}}
         keys = wanted if self.tune else {**wanted, **found}  # tuning adds what it chose
@@ -67,7 +74,7 @@ class Job:
         order = sequence.order(self.seed, self.index, shuffle)
         tasks = sequence.tasks(order)
         options = dict(self.options)
-        frozen = method.family != "bound"  # what is trained has no outputs to keep
+        frozen = method.backbones and method.family != "bound"  # a bound trains its network
         kept = {"cache": self.cache} if self.cache and frozen else {}
         if self.tune and method.grid:
 
@@ -96,9 +103,17 @@ class Job:
         seen = seen_classes(chosen, sequence, self.seed)
         if seen or "backbone" in options:
             run["seen_classes"] = len(seen)
+        if self.network:
+            run["network"] = self.network
         if rank() == 0:
             write_run(self.path(sequence), run)
         return run
+
+
+def network_digest(backbone: str, sequence: TaskSequence) -> str | None:
+    """Return the digest of a frozen network, wherever its weights lie, or None if it is none."""
+    network = resolve_backbone(backbone, sequence.dataset.X_train.shape[1:])
+    return network.fingerprint if isinstance(network, Network) else None
 
 
 def check_backbone(method: Method) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from clsnet.data import TaskSequence, load_sequence
+from clsnet.errors import ClsnetError
 from clsnet.evaluation.harness import Job
 
 Progress = Callable[[Job, int, str, float | None], None]
@@ -85,6 +86,8 @@ def _attempt(job: Job, sequence: TaskSequence, progress: Progress) -> Finished:
 
     try:
         return Finished(job, job.run(sequence, tell))
+    except ClsnetError as error:
+        return Finished(job, None, str(error))
     except Exception as error:
         return Finished(job, None, f"{type(error).__name__}: {error}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clsnet.data import TaskSequence
 from clsnet.errors import ClsnetError
-from clsnet.extractor.backbones import Network, resolve_backbone
+from clsnet.extractor.backbones import Network, auto_backbone, resolve_backbone
 
 IMAGENET = "ImageNet-1k"
 INSIDE_IMAGENET = ("ImageNet", "TinyImageNet")
@@ -29,6 +29,8 @@ def check_unseen(backbone: str, sequence: TaskSequence, seed: int) -> None:
     """Refuse to test a network on the classes that it was pretrained on."""
     seen = seen_classes(backbone, sequence, seed)
     if seen:
+        if backbone == "auto":
+            backbone = auto_backbone(sequence.dataset.X_train.shape[1:])
         raise ClsnetError(
             f"{backbone} was pretrained on {len(seen)} of the {sequence.n_classes} classes of "
             f"{sequence.name} (such as {seen[0]}), so it would be no test of learning new ones; "

@@ -5,15 +5,18 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones.network import Network, Tapped, needed
 
 LAYERS = 4
+SECONDS = 10
 
 
 class TappedTransformers(Tapped):
@@ -61,8 +64,8 @@ class HuggingFace(Network):
     def __init__(self, model: str, taps: str = "several", views: int = 2) -> None:
         transformers = needed("transformers", f"hf:{model}", "hub")
         try:
-            processor = transformers.AutoImageProcessor.from_pretrained(model)
-            network = transformers.AutoModel.from_pretrained(model)
+            with _quiet(transformers.logging):
+                processor, network = _found(transformers, model)
         except (OSError, ValueError) as error:
             reason = str(error).strip().partition("\n")[0]
             raise ClsnetError(f"cannot load hf:{model}: {reason}") from None
@@ -94,6 +97,57 @@ class HuggingFace(Network):
         names = tuple(map(str, (getattr(network.config, "id2label", None) or {}).values()))
         if any(name != f"LABEL_{i}" for i, name in enumerate(names)):
             self.seen_classes = names
+
+
+@contextmanager
+def _quiet(logging: Any) -> Iterator[None]:
+    """Let transformers print nothing for a while."""
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _found(transformers: Any, model: str) -> tuple[Any, Any]:
+    """Return the image processor and the network: from this machine, or else from the hub."""
+    hub = needed("huggingface_hub", f"hf:{model}", "hub")
+    if Path(model).is_dir():
+        return _loaded(transformers, model)
+    try:
+        hub.utils.validate_repo_id(model)
+    except ValueError:
+        raise OSError("there is no such folder.") from None
+    with suppress(OSError):
+        return _loaded(transformers, model, local_files_only=True)
+    try:  # once, as transformers would ask for minutes
+        hub.model_info(model, timeout=SECONDS)
+    except hub.utils.RepositoryNotFoundError:
+        raise OSError("the hub has no such model, or hides it from you.") from None
+    except Exception as error:
+        raise OSError(
+            f"it is not on this machine, and the hub cannot be reached ({error})."
+        ) from None
+    return _loaded(transformers, model)
+
+
+def _loaded(transformers: Any, model: str, **options: Any) -> tuple[Any, Any]:
+    """Return the image processor and the network; a pooler that has no weights is zero."""
+    processor = transformers.AutoImageProcessor.from_pretrained(model, **options)
+    network, told = transformers.AutoModel.from_pretrained(
+        model, output_loading_info=True, **options
+    )
+    missing = {name.removeprefix("vision_model.") for name in told["missing_keys"]}
+    for name, parameter in _eye(network).named_parameters():
+        if name in missing and not name.startswith("pooler."):
+            raise ValueError(f"its weights lack {name}.")
+        if name in missing:
+            nn.init.zeros_(parameter)  # else random; no feature depends on it
+    return processor, network
 
 
 def _eye(network: Any) -> Any:

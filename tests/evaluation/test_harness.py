@@ -1,0 +1,37 @@
+import numpy as np
+import pytest
+
+from clsnet.data import Dataset, TaskSequence
+from clsnet.evaluation.harness import Job
+
+
+@pytest.fixture
+def noise():
+    y = np.repeat(np.arange(2), 3)
+    X = np.random.default_rng(0).integers(0, 256, (6, 3, 8, 8), dtype=np.uint8)
+    return TaskSequence(Dataset("Noise", X, y, X, y, ("a", "b")), 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("method", "network", "kept"),
+    [
+        ("ewc", False, False),
+        ("joint", False, False),
+        ("joint-finetuned", True, False),
+        ("clsnet-paper", True, True),
+    ],
+)
+def test_only_the_outputs_of_a_frozen_network_are_kept(
+    noise, write_network, tmp_path, method, network, kept
+):
+    options = {"backbone": write_network(tmp_path / "w.safetensors")} if network else {}
+    epochs = {"epochs": 1} if method != "clsnet-paper" else {}
+    cache = tmp_path / "cache"
+    job = Job(
+        *(method, 0, 0, None, "agnostic", False, tmp_path / "runs"),
+        options=tuple({**options, **epochs}.items()),
+        cache=cache,
+    )
+    run = job.run(noise, lambda *line: None)
+    assert run["method"] == method
+    assert cache.exists() == kept
