@@ -23,8 +23,10 @@ from clsnet.classifier.ridge import Sums, regress
 from clsnet.data import load_sequence
 from clsnet.devices import torch_device
 from clsnet.evaluation.store import environment
+from clsnet.extractor.backbones import ResNet
 from clsnet.extractor.backbones.residual import Residual
 from clsnet.extractor.backbones.weights import read_weights, write_weights
+from clsnet.presets import network_augmentation
 from clsnet.pretraining.augment import TURNS
 from clsnet.pretraining.feeding import Feed, room
 from clsnet.pretraining.loop import train
@@ -45,13 +47,13 @@ def accuracy(tasks: Any, predict: Callable[[Any], np.ndarray]) -> float:
     return float(np.mean([np.mean(predict(task.X_test) == task.y_test) for task in tasks]))
 
 
-def adapted(task: Any, backbone: Path, rate: float, out: Path) -> Path:
-    """Train all layers on the first task, as in pretraining but gently; return the new weights."""
+def adapted(task: Any, backbone: Path, share: float, out: Path) -> Path:
+    """Train all layers on the first task, at a share of pretraining's rate; return new weights."""
 
     class Adapting(Supervised):
-        pass
+        rate = share * Supervised.rate
+        turn = share * Supervised.turn
 
-    Adapting.rate = rate
     about, state = read_weights(backbone)
     device = torch_device("auto")
     depth = int(about.network.removeprefix("resnet"))
@@ -65,7 +67,7 @@ def adapted(task: Any, backbone: Path, rate: float, out: Path) -> Path:
     feed = Feed(task.X_train, codes, about.size, device, room(device))
     nothing = Feed(task.X_train[:0], codes[:0], about.size, device, room(device))
     train(objective, feed, nothing, EPOCHS, seed=0)
-    path = out / f"adapted-{rate}.safetensors"
+    path = out / f"adapted-{share}.safetensors"
     write_weights(path, dataclasses.replace(about, accuracy=None), network.state_dict())
     return path
 
@@ -116,16 +118,25 @@ def main() -> None:
         given.out.write_text(json.dumps(record, indent=1) + "\n")
 
     say("the default", accuracy(tasks, learned(tasks, **options).predict))
-    linear = learned(tasks, connection="Z", **options)
+    plain = ResNet(str(given.backbone))
+    behind = learned(
+        tasks,
+        backbone=plain,
+        augmentation=network_augmentation("fast", plain),
+        cache=given.cache,
+    )
+    say("3,000 nodes behind the features, not at every place", accuracy(tasks, behind.predict))
+    linear = learned(tasks, preset="small", **options)
     say("no nodes", accuracy(tasks, linear.predict))
     for power, name in ((0.25, "half whitened"), (0.5, "whitened")):
         predict = refitted(linear, power)
         say(f"no nodes, map refitted to all second moments: {name}", accuracy(tasks, predict))
     with tempfile.TemporaryDirectory() as folder:
-        for rate in (0.001, 0.01, 0.1):
-            weights = adapted(tasks[0], given.backbone, rate, Path(folder))
+        for share in (0.01, 0.1, 1.0):
+            weights = adapted(tasks[0], given.backbone, share, Path(folder))
             model = learned(tasks, backbone=str(weights))
-            say(f"network adapted to the first task, rate {rate}", accuracy(tasks, model.predict))
+            name = f"network adapted to the first task, {share} of the rate of pretraining"
+            say(name, accuracy(tasks, model.predict))
     for views in (1, 8):
         model = learned(tasks, **options, views=views)
         name = "one view" if views == 1 else "mirror images and crops: eight views"

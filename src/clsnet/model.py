@@ -30,7 +30,7 @@ from clsnet.extractor.extractor import FIT_SAMPLES
 from clsnet.labels import as_labels, same_kind
 from clsnet.memory import MEGABYTE, MemoryUse
 from clsnet.parameters import PARAMETERS
-from clsnet.presets import PRESETS, demo_options, network_augmentation, paper_options
+from clsnet.presets import PLACED, PRESETS, demo_options, network_augmentation, paper_options
 
 ROWS = 4096
 LEAST_NOISE = 0.02
@@ -488,7 +488,9 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         if self.preset == "best":
             taps = "many" if taps == "several" else taps
             views = 8 if views == 2 else views
-        backbone = resolve_backbone(chosen, sample_shape, taps, views)
+        backbone = resolve_backbone(
+            chosen, sample_shape, taps, views, PLACED[self.preset or "fast"]
+        )
         connection = self.connection
         if connection == "auto":
             connection = preset.get("connection", "A")
@@ -496,7 +498,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
             connection, self.groups, self.group_size, self.activation, self.alpha
         )
         if self.connection == "auto" and not self.augmentation and isinstance(backbone, Network):
-            augmentation = network_augmentation(self.preset or "fast")
+            augmentation = network_augmentation(self.preset or "fast", backbone)
         return Extractor(
             copy.deepcopy(backbone),
             copy.deepcopy(augmentation),

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from clsnet.extractor import Augmentation, Identity, Patches
+from clsnet.extractor.backbones import Network
 
-# Beside the features of a frozen network: random nodes, or none.
+# Random nodes of a frozen network: at every place of its outputs if it can have them there, else
+# behind its features.
+PLACED = {"fast": 6_000, "small": 0, "best": 20_000}
 NODES = {"fast": 3_000, "small": 0, "best": 20_000}
 PRESETS: dict[str, dict[str, Any]] = {
     "fast": {"backbone": Patches(filters=32, sizes=(5,)), "connection": "Z"},
@@ -23,9 +26,9 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-def network_augmentation(preset: str) -> Augmentation:
+def network_augmentation(preset: str, network: Network) -> Augmentation:
     """Return what a preset puts behind a frozen network; no part of it depends on a task."""
-    if NODES[preset] == 0:
+    if network.has_nodes or NODES[preset] == 0:
         return Augmentation("Z")
     return Augmentation("Z+G", groups=1, group_size=NODES[preset], weights="scaled")
 

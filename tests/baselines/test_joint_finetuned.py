@@ -28,9 +28,9 @@ def weights(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model(weights):
-    model = JointFineTuned(backbone=weights, epochs=4, device="cpu")
+    model = JointFineTuned(backbone=weights, epochs=2, device="cpu")
     for number, classes in enumerate(([2, 0], [3, 1])):
-        model.partial_fit(*task(classes, 48, number))
+        model.partial_fit(*task(classes, 16, number))
     return model
 
 
@@ -42,8 +42,8 @@ def test_classes_of_all_tasks_are_told_apart(model):
 
 
 def test_every_sample_is_kept_and_counted(model):
-    assert len(model.exemplars) == 4 * 48
-    assert model.memory().exemplar_mb == 4 * 192 * 3 * 64 / 2**20
+    assert len(model.exemplars) == 4 * 16
+    assert model.memory().exemplar_mb == 4 * 64 * 3 * 64 / 2**20
 
 
 def test_the_weights_to_start_from_are_asked_for():

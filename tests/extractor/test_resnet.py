@@ -96,6 +96,56 @@ def test_many_taps_look_at_larger_images_too(file):
     torch.testing.assert_close(Z, expected, rtol=1e-3, atol=1e-3)
 
 
+def literal_nodes(block, number, seed):
+    """Random nodes, one place after another."""
+    random = np.random.RandomState(seed)
+    weight = random.standard_normal((number, block.shape[1])) / block.shape[1] ** 0.5
+    bias = random.uniform(-0.5, 0.5, number)
+    rows = []
+    for image in block.double().numpy():
+        places = image.reshape(len(image), -1).T
+        places = places - places.mean(axis=1, keepdims=True)
+        places = places / (places.std(axis=1, keepdims=True) + 1e-3)
+        rows.append(np.maximum(places @ weight.T + bias, 0).mean(axis=0))
+    return torch.from_numpy(np.array(rows)).float()
+
+
+def test_nodes_at_every_place_take_the_place_of_cells(file):
+    backbone = ResNet(file, views=1, nodes=24)
+    blocks = list(network().blocks(normalised(IMAGES)))
+    parts = []
+    for i, number in enumerate((0, 4, 6, 8, 6, 0)):
+        parts += pooled(blocks[i + 2])
+        if number:
+            parts.append(literal_nodes(blocks[i + 2], number, seed=i))
+    expected = rooted(torch.cat(parts, dim=1))
+    assert expected.shape[1] == 128 * 4 + 256 * 4 + 512 * 4 + 24
+    Z = backbone(backbone.as_input(IMAGES))
+    torch.testing.assert_close(Z, expected, rtol=1e-3, atol=1e-3)
+
+
+def test_many_taps_have_half_of_the_nodes_at_each_scale(file):
+    backbone = ResNet(file, taps="many", views=1, nodes=48)
+    Z = backbone(backbone.as_input(IMAGES))
+    assert Z.shape[1] == 2 * (128 * 4 + 256 * 4 + 512 * 4 + 24)
+    one = ResNet(file, views=1, nodes=24)
+    torch.testing.assert_close(Z[:, : Z.shape[1] // 2], one(one.as_input(IMAGES)))
+
+
+def test_the_last_layer_and_a_deeper_network_have_no_nodes(file, tmp_path):
+    about = About(**{**vars(ABOUT), "network": "resnet50", "small": False, "size": 32})
+    write_weights(tmp_path / "w", about, network(50, False).state_dict())
+    assert ResNet(file, nodes=24).has_nodes
+    assert not ResNet(file, taps="last", nodes=24).has_nodes
+    assert not ResNet(str(tmp_path / "w"), nodes=24).has_nodes
+
+
+def test_a_network_with_nodes_is_another_and_its_copies_are_the_same(file):
+    plain, some, more = (ResNet(file, nodes=nodes).fingerprint for nodes in (0, 24, 48))
+    assert len({plain, some, more}) == 3
+    assert ResNet(file, nodes=24).fingerprint == some
+
+
 def test_last_taps_are_the_papers_last_layer(file):
     backbone = ResNet(file, taps="last", views=1)
     Z = backbone(backbone.as_input(IMAGES))
@@ -137,8 +187,8 @@ def test_fingerprint_does_not_depend_on_where_the_file_lies(backbone, file, tmp_
 
 def test_name_with_a_file_finds_the_network(file):
     for name in (f"resnet18:{file}", file):
-        found = resolve_backbone(name, (3, SIZE, SIZE), taps="last", views=1)
-        assert found.config == {"weights": file, "taps": "last", "views": 1}
+        found = resolve_backbone(name, (3, SIZE, SIZE), taps="last", views=1, nodes=6)
+        assert found.config == {"weights": file, "taps": "last", "views": 1, "nodes": 6}
 
 
 def test_name_of_another_depth_is_refused(file):

@@ -26,6 +26,15 @@ NETWORK = (
 X = torch.randn(9, 3, 20, 20)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def two_threads():
+    """So that images are answered side by side."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
 class Fickle(nn.Module):
     """Answers otherwise, or not at all, when it is being converted."""
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from clsnet.errors import ClsnetError
+from clsnet.extractor.backbones.residual import Residual
 from clsnet.pretraining import loop
 from clsnet.pretraining.checkpoint import Checkpoint
 from clsnet.pretraining.feeding import Feed
@@ -155,12 +156,22 @@ def test_batches_are_as_large_as_steps_allow():
 
 def test_norms_and_biases_do_not_decay(tiny):
     objective = SimSiam(tiny(4), HALF, HALF)
-    decayed, free = loop._optimiser(objective, torch.device("cpu")).param_groups
+    decayed, free = loop._optimiser(objective, torch.device("cpu"), 256).param_groups
     assert (decayed["weight_decay"], free["weight_decay"]) == (5e-4, 0)
     assert all(p.ndim > 1 for p in decayed["params"])
     assert all(p.ndim == 1 for p in free["params"])
     known = {id(p) for p in decayed["params"] + free["params"]}
     assert known == {id(p) for p in objective.parameters() if p.requires_grad}
+
+
+def test_convolutions_behind_the_first_turn_and_nothing_else_does():
+    objective = Supervised(Residual(18, small=True, n_classes=4), HALF, HALF)
+    groups = loop._optimiser(objective, torch.device("cpu"), 128).param_groups
+    assert [group["highest"] for group in groups] == [0.1, 0.1, 0.03]
+    turned = [name for name, p in objective.named_parameters() if p.ndim == 4][1:]
+    names = {id(p): name for name, p in objective.named_parameters()}
+    assert [names[id(p)] for p in groups[-1]["params"]] == turned
+    assert sum(len(group["params"]) for group in groups) == len(names)
 
 
 def test_scaled_losses_in_float16_lead_where_plain_ones_do():

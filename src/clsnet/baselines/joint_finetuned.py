@@ -16,7 +16,7 @@ from clsnet.extractor.backbones.weights import read_weights
 from clsnet.memory import MEGABYTE, MemoryUse
 from clsnet.methods import Method
 from clsnet.pretraining.feeding import Feed, room
-from clsnet.pretraining.loop import fastest_convolutions, train
+from clsnet.pretraining.loop import train
 from clsnet.pretraining.supervised import Supervised
 
 
@@ -24,6 +24,7 @@ class Tuning(Supervised):
     """The objective of the pretraining for these classes alone: upright, in smaller steps."""
 
     rate = 0.1
+    turn = 0.015
     turns = 1
 
 
@@ -67,7 +68,7 @@ class JointFineTuned:
             samples = torch.cat([self.exemplars.X, samples])
             codes = torch.cat([self.exemplars.y, codes])
         self.exemplars = Exemplars(samples, codes)
-        with torch.random.fork_rng(devices=[]), fastest_convolutions():
+        with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             depth = int(self.about.network.removeprefix("resnet"))
             network = Residual(depth, self.about.small, len(self.labels))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from torch import Generator
 from clsnet.errors import ClsnetError
 from clsnet.pretraining.checkpoint import Checkpoint
 from clsnet.pretraining.feeding import Feed
+from clsnet.pretraining.muon import Muon
 from clsnet.pretraining.objective import Objective, reduced_precision
 
 MOMENTUM, DECAY, WARM_UP = 0.9, 5e-4, 0.1
@@ -70,9 +71,8 @@ def train(
     device = data.device
     size = batch_size(len(data), data.size)
     steps = len(data) // size
-    optimiser = _optimiser(objective, device)
+    optimiser = _optimiser(objective, device, size)
     scaler = _scaler(device)
-    highest = objective.rate * size / 256
     first = checkpoint.restore(objective, optimiser) if checkpoint else 0
     sides = [side(epoch / epochs, data.size) for epoch in range(epochs)]
     work = [pixels**2 for pixels in sides]
@@ -87,12 +87,13 @@ def train(
         totals = torch.zeros(2, device=device)
         for step, (images, labels) in enumerate(data.batches(order, size)):
             for group in optimiser.param_groups:
-                group["lr"] = highest * rate((epoch + (step + 0.5) / steps) / epochs)
+                group["lr"] = group["highest"] * rate((epoch + (step + 0.5) / steps) / epochs)
             drawn = objective.draw(images, labels, sides[epoch], random)
             optimiser.zero_grad(set_to_none=True)
             with reduced_precision(device):
                 figures = objective(*drawn)
             scaler.scale(figures[0]).backward()
+            scaler.unscale_(optimiser)
             scaler.step(optimiser)
             scaler.update()
             totals += torch.stack(figures).detach()
@@ -157,26 +158,23 @@ def side(progress: float, size: int) -> int:
     return min(size, 8 * math.ceil(size * grown / 8))
 
 
-@contextmanager
-def fastest_convolutions() -> Iterator[None]:
-    """Let cuDNN try which of its convolutions is fastest."""
-    before = torch.backends.cudnn.benchmark
-    torch.backends.cudnn.benchmark = True
-    try:
-        yield
-    finally:
-        torch.backends.cudnn.benchmark = before
-
-
-def _optimiser(objective: Objective, device: torch.device) -> torch.optim.Optimizer:
-    """Momentum for all; decay for neither norms nor biases."""
-    trained = [parameter for parameter in objective.parameters() if parameter.requires_grad]
-    groups = [
-        {"params": [p for p in trained if p.ndim > 1], "weight_decay": DECAY},
-        {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
+def _optimiser(objective: Objective, device: torch.device, size: int) -> torch.optim.Optimizer:
+    """Momentum for all; decay for neither norms nor biases; orthogonal steps if they are wanted."""
+    trained = [p for p in objective.parameters() if p.requires_grad]
+    behind_colours = [p for p in trained if p.ndim == 4][1:]
+    orthogonal = behind_colours if objective.turn else []
+    plain = [p for p in trained if not any(p is other for other in orthogonal)]
+    highest = objective.rate * size / 256
+    groups: list[dict[str, Any]] = [
+        {"params": [p for p in plain if p.ndim > 1], "weight_decay": DECAY, "highest": highest},
+        {"params": [p for p in plain if p.ndim <= 1], "weight_decay": 0.0, "highest": highest},
     ]
     fused = device.type == "cuda"  # then a scaled step does not wait for the device
-    return torch.optim.SGD(groups, lr=0.0, momentum=MOMENTUM, nesterov=True, fused=fused)
+    if not orthogonal:
+        return torch.optim.SGD(groups, lr=0.0, momentum=MOMENTUM, nesterov=True, fused=fused)
+    optimiser = Muon(groups, orthogonal, MOMENTUM, fused)
+    optimiser.param_groups[-1]["highest"] = objective.turn
+    return optimiser
 
 
 def _scaler(device: torch.device) -> torch.amp.GradScaler:

@@ -29,6 +29,8 @@ class Objective(nn.Module, ABC):
     epochs: ClassVar[int]
     rate: ClassVar[float]
     """Highest learning rate, for batches of 256 images."""
+    turn: ClassVar[float] = 0.0
+    """That of convolutions, if their steps are orthogonal: a share of their norm."""
     watched: ClassVar[str]
     """Name of the figure worth watching."""
 

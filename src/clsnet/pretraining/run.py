@@ -19,7 +19,7 @@ from clsnet.pretraining.augment import TURNS
 from clsnet.pretraining.base import Base
 from clsnet.pretraining.checkpoint import Checkpoint
 from clsnet.pretraining.feeding import Feed, room
-from clsnet.pretraining.loop import Status, fastest_convolutions, train
+from clsnet.pretraining.loop import Status, train
 from clsnet.pretraining.objective import Objective
 from clsnet.pretraining.simsiam import SimSiam
 from clsnet.pretraining.supervised import Supervised
@@ -90,15 +90,16 @@ def pretrain(
         about = About(
             backbone, small, size, mean, deviation, objective, data.name, data.class_names
         )
-        with torch.random.fork_rng(devices=[]), fastest_convolutions():
+        with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             network = Residual(depth, small, n_classes=TURNS * len(data.class_names))
             trained = made(network, mean, deviation)
             trained.to(where).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
             kept = None
             if checkpoint:
-                run = {**dataclasses.asdict(about), "epochs": epochs, "seed": seed}
-                kept = Checkpoint(checkpoint, {**run, "images": len(feed)})
+                chosen = {"backbone": backbone, "objective": objective, "size": size}
+                chosen |= {"epochs": epochs, "seed": seed, "images": len(feed)}
+                kept = Checkpoint(checkpoint, {**chosen, **dataclasses.asdict(about)})
             accuracy = train(trained, feed, test, epochs, seed, kept, show)
     except torch.cuda.OutOfMemoryError:
         raise ClsnetError(

@@ -47,8 +47,9 @@ class Supervised(Objective):
     torch.Size([])
     """
 
-    epochs = 60
+    epochs = 40
     rate = 0.2
+    turn = 0.03
     turns = TURNS
     watched = "accuracy"
 

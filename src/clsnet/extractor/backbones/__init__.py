@@ -33,6 +33,7 @@ __all__ = [
     "Patches",
     "ResNet",
     "Timm",
+    "auto_backbone",
     "is_photograph",
     "resolve_backbone",
 ]
@@ -49,17 +50,31 @@ def is_photograph(sample_shape: tuple[int, ...]) -> bool:
     return len(sample_shape) == 3 and sample_shape[0] == 3 and min(sample_shape[1:]) >= PHOTOGRAPH
 
 
+def auto_backbone(sample_shape: tuple[int, ...]) -> str:
+    """Return what ``"auto"`` means for samples of a shape.
+
+    Examples
+    --------
+    >>> auto_backbone((784,)), auto_backbone((28, 28)), auto_backbone((3, 224, 224))
+    ('identity', 'patches', 'efficientnet-lite0')
+    """
+    if len(sample_shape) == 1:
+        return "identity"
+    return "efficientnet-lite0" if is_photograph(sample_shape) else "patches"
+
+
 def resolve_backbone(
     backbone: str | Backbone,
     sample_shape: tuple[int, ...],
     taps: str = "several",
     views: int = 2,
+    nodes: int = 0,
 ) -> Backbone:
     """Return the backbone of that name; ``"auto"`` looks at the shape of a sample.
 
     Pretrained networks are ``"efficientnet-lite0"``, ``"resnet18:FILE"``, ``"resnet50:FILE"`` or
     just ``"FILE.safetensors"`` (of ``clsnet pretrain``), ``"hf:NAME"`` and ``"timm:NAME"``; they
-    are given `taps` and `views`.
+    are given `taps` and `views`, and a residual network `nodes`.
 
     Examples
     --------
@@ -71,8 +86,7 @@ def resolve_backbone(
     if isinstance(backbone, Backbone):
         return backbone
     if backbone == "auto":
-        images = "efficientnet-lite0" if is_photograph(sample_shape) else "patches"
-        backbone = "identity" if len(sample_shape) == 1 else images
+        backbone = auto_backbone(sample_shape)
     kind, _, source = backbone.partition(":")
     if backbone == "identity":
         return Identity()
@@ -90,9 +104,10 @@ def resolve_backbone(
         held = read_about(Path(source)).network
         if held != kind:
             raise ClsnetError(f"{source} holds weights of {held}, not of {kind}.")
-        return ResNet(source, taps, views)
+        return ResNet(source, taps, views, nodes)
     if backbone.endswith(".safetensors"):
-        return ResNet(backbone, taps, views)
+        return ResNet(backbone, taps, views, nodes)
     near = difflib.get_close_matches(backbone, [*ALONE, *WITH_SOURCE], n=1, cutoff=0.0)
-    known = ", ".join([*ALONE, *(f"{name}:{what}" for name, what in WITH_SOURCE.items())])
+    forms = (*ALONE, "FILE.safetensors", *(f"{name}:{what}" for name, what in WITH_SOURCE.items()))
+    known = ", ".join(forms)
     raise ClsnetError(f"unknown backbone {backbone!r}; did you mean {near[0]!r}? ({known})")

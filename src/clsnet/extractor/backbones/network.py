@@ -30,8 +30,9 @@ SLACK = 0.01
 class Tapped(nn.Module, abc.ABC):
     """A network that answers with its pooled outputs at several depths.
 
-    The mean and the quadratic mean of every output over the image are taken, and of those in
-    `in_cells` the mean over 2x2 cells too. Of the last layer alone it is the mean.
+    The mean and the quadratic mean of every output over the image are taken, of those in
+    `in_cells` the mean over 2x2 cells too, and of those in `places` the means of random nodes. Of
+    the last layer alone it is the mean.
 
     Parameters
     ----------
@@ -50,6 +51,7 @@ class Tapped(nn.Module, abc.ABC):
             raise ClsnetError(f"unknown taps {taps!r}: use 'several', 'many' or 'last'.")
         self.network = network
         self.taps = taps
+        self.places = nn.ModuleDict()
 
     @abc.abstractmethod
     def maps(self, x: Tensor) -> list[Tensor]:
@@ -71,6 +73,8 @@ class Tapped(nn.Module, abc.ABC):
             parts += [part.mean(dim=(2, 3)), part.square().mean(dim=(2, 3)).sqrt()]
             if i in self.in_cells:
                 parts.append(adaptive_avg_pool2d(part, 2).flatten(1))
+            if str(i) in self.places:
+                parts.append(self.places[str(i)](part))
         return torch.cat(parts, dim=1)
 
     def without_cells(self) -> Tapped:
@@ -264,11 +268,17 @@ class Network(Backbone):
     def fingerprint(self) -> str:
         """A digest of everything that the features follow from, wherever the weights lie."""
         views = self.views if self.views > 2 else self.views == 2  # once it was yes or no
-        form = json.dumps([self.name, self.size, self.taps, views]).encode()
+        nodes = [place.get_buffer("bias").numel() for place in self.tapped.places.values()]
+        form = json.dumps([self.name, self.size, self.taps, views, *nodes]).encode()
         extra = {"form": torch.tensor(list(form), dtype=torch.uint8)}
         return fingerprint(
             self.weights_state() | {"mean": self.mean, "deviation": self.deviation} | extra
         )
+
+    @property
+    def has_nodes(self) -> bool:
+        """Whether there are random nodes at every place of the network's outputs."""
+        return len(self.tapped.places) > 0
 
     @property
     def tapped(self) -> Tapped:

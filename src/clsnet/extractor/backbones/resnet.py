@@ -11,22 +11,31 @@ from torch import Tensor
 
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones.network import Network, Tapped
+from clsnet.extractor.backbones.places import Places
 from clsnet.extractor.backbones.residual import Residual
 from clsnet.extractor.backbones.weights import read_weights
 
 BLOCKS = {18: (2, 3, 4, 5, 6, 7), 50: (6, 11, 12, 14, 15)}
 IN_CELLS = {18: (0, 1, 2, 3), 50: ()}
+SHARES = {18: (0, 2, 3, 4, 3, 0), 50: ()}
 
 
 class TappedResidual(Tapped):
-    """Blocks of stages 2 to 4, the shallow ones of ResNet-18 in cells."""
+    """Blocks of stages 2 to 4; the shallow ones of ResNet-18 in cells, or with random nodes."""
 
     network: Residual
 
-    def __init__(self, network: Residual, depth: int, taps: str) -> None:
+    def __init__(self, network: Residual, depth: int, taps: str, nodes: int) -> None:
         super().__init__(network, taps)
         self.tapped_blocks = BLOCKS[depth]
         self.in_cells = IN_CELLS[depth]
+        if nodes and SHARES[depth] and taps != "last":
+            self.in_cells = ()
+            nodes = nodes // 2 if taps == "many" else nodes
+            for i, (block, share) in enumerate(zip(self.tapped_blocks, SHARES[depth], strict=True)):
+                if share:
+                    number = nodes * share // sum(SHARES[depth])
+                    self.places[str(i)] = Places(64 * 2 ** (block // 2), number, seed=i)
 
     def maps(self, x: Tensor) -> list[Tensor]:
         """Return the outputs of the tapped blocks."""
@@ -49,11 +58,14 @@ class ResNet(Network):
         ``"several"`` depths, ``"many"``: at two scales, or the ``"last"`` layer, as in the paper.
     views
         1, 2: average with the mirror image, or 8: with crops and their mirror images too.
+    nodes
+        Random nodes at every place of the outputs of ResNet-18, in the place of cells; of both
+        scales together. The last layer and ResNet-50 have none.
     """
 
     name = "resnet"
 
-    def __init__(self, weights: str, taps: str = "several", views: int = 2) -> None:
+    def __init__(self, weights: str, taps: str = "several", views: int = 2, nodes: int = 0) -> None:
         about, state = read_weights(Path(weights))
         if about.network not in ("resnet18", "resnet50"):
             raise ClsnetError(f"{weights} holds weights of {about.network!r}, not of a ResNet.")
@@ -65,7 +77,7 @@ class ResNet(Network):
                 f"the weights in {weights} do not fit {about.network}; make them again with "
                 "clsnet pretrain."
             ) from None
-        self._wrap(network, form, weights, taps, views)
+        self._wrap(network, form, weights, taps, views, nodes)
 
     @classmethod
     def _built(cls, form: Mapping[str, Any], state: Mapping[str, Tensor]) -> Residual:
@@ -75,12 +87,19 @@ class ResNet(Network):
         return network
 
     def _wrap(
-        self, network: Any, form: Mapping[str, Any], weights: str, taps: str, views: int
+        self,
+        network: Any,
+        form: Mapping[str, Any],
+        weights: str,
+        taps: str,
+        views: int,
+        nodes: int = 0,
     ) -> None:
-        tapped = TappedResidual(network, _depth(form), taps)
+        tapped = TappedResidual(network, _depth(form), taps, nodes)
         Network.__init__(self, tapped, form["size"], form["mean"], form["deviation"], views)
         self.form = form
         self.weights = weights
+        self.nodes = nodes
         self.trained_on = form["dataset"]
         self.seen_classes = tuple(form["classes"])
 
