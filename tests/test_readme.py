@@ -80,3 +80,13 @@ def test_a_value_is_a_number_or_a_table(tmp_path):
     ]
     table = filled("<!-- value:a.json:ratio,big_one -->\n<!-- end -->", tmp_path)
     assert table.splitlines()[3:-1] == ["| ratio | 0.5 |", "| big one | 1234 |"]
+
+
+def test_a_table_is_of_one_folder_if_that_is_named(tmp_path):
+    for folder, method in (("a", "ncm"), ("b", "slda")):
+        place = Path("TinyImageNet-100/10", method)
+        shutil.copytree(ROOT / "results/tiny/peers" / place, tmp_path / folder / place)
+    text = "<!-- table:{}TinyImageNet-100/10 -->\n<!-- end -->"
+    both, one = (filled(text.format(where), tmp_path) for where in ("", "a/ "))
+    assert [row.split(",")[0] for row in both.splitlines()[3:-1]] == ["| slda", "| ncm"]
+    assert [row.split(",")[0] for row in one.splitlines()[3:-1]] == ["| ncm"]

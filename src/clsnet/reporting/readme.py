@@ -19,7 +19,7 @@ HEADS = ("method", "Avg Acc", "± orders", "orders", "BWT", "FWT", "learn (s)", 
 
 
 def filled(text: str, results: Path) -> str:
-    """Fill all blocks ``<!-- table:SEQUENCE ... -->`` and ``<!-- value:FILE:KEYS -->``."""
+    """Fill blocks ``<!-- table:[FOLDER/] SEQUENCE ... -->`` and ``<!-- value:FILE:KEYS -->``."""
 
     def fill(match: re.Match[str]) -> str:
         start, kind, what, end = match.groups()
@@ -30,6 +30,9 @@ def filled(text: str, results: Path) -> str:
 
 def _table(results: Path, sequences: str) -> str:
     sequence, *others = sequences.split()
+    if sequence.endswith("/"):
+        results = results / sequence
+        sequence, *others = others
     found = summarise(read_runs(results))
     summaries = [s for s in found if s.sequence in (sequence, *others)]
     if not summaries:
