@@ -59,7 +59,8 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
     connection
         What the classifier sees: ``"Z"`` the backbone's output, ``"G"`` random nodes of it,
         ``"G*"`` tuned nodes, ``"A"`` both Z and G*, ``"Z+G"`` both Z and G, or ``"auto"``: what
-        the preset says, ``"Z+G"`` for networks, else ``"A"``.
+        the preset says; of networks Z with their own random nodes, or else ``"Z+G"``; of all
+        others ``"A"``.
     groups, group_size
         Number of groups of random nodes, and of nodes in each.
     activation

@@ -146,6 +146,17 @@ def test_a_network_with_nodes_is_another_and_its_copies_are_the_same(file):
     assert ResNet(file, nodes=24).fingerprint == some
 
 
+@pytest.mark.parametrize("self_contained", [False, True])
+def test_a_model_remembers_how_many_nodes_its_network_has(file, tmp_path, self_contained):
+    backbone = ResNet(file, views=1, nodes=24)
+    model = CLSNet(backbone=backbone, connection="Z", device="cpu")
+    model.partial_fit(IMAGES, np.arange(12) % 3)
+    model.save(tmp_path / "m", self_contained=self_contained)
+    again = load(tmp_path / "m", device="cpu")
+    assert again.extractor_.backbone.nodes == 24
+    np.testing.assert_allclose(again.transform(IMAGES), model.transform(IMAGES), atol=1e-2)
+
+
 def test_last_taps_are_the_papers_last_layer(file):
     backbone = ResNet(file, taps="last", views=1)
     Z = backbone(backbone.as_input(IMAGES))
