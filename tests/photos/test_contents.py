@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,11 +13,18 @@ from clsnet.photos import forget, info, learn, predict, undo
 from clsnet.photos.about import FACTOR, KINDS, SUMS
 
 
-@pytest.fixture
-def in_total(tiny, january, tmp_path):
-    path = tmp_path / "total.clsnet"
-    learn(path, january, backbone=tiny, keep="total")
+@pytest.fixture(scope="module")
+def taught_in_total(tiny, taught, tmp_path_factory):
+    """A model that learned january, and keeps only the total."""
+    path = tmp_path_factory.mktemp("total") / "total.clsnet"
+    learn(path, taught.with_name("january"), backbone=tiny, keep="total")
     return path
+
+
+@pytest.fixture
+def in_total(taught_in_total, tmp_path):
+    """A copy of it."""
+    return Path(shutil.copy(taught_in_total, tmp_path))
 
 
 @pytest.fixture

@@ -1,12 +1,9 @@
 """Whatever goes wrong while a model is changed, the old one survives."""
 
-import os
-import resource
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -29,15 +26,13 @@ def unharmed(model, before):
     assert others == {"m.clsnet"}
 
 
-def test_a_full_disk(model, february):
+def test_a_full_disk(model, february, full_disk):
     before = model.read_bytes()
-    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, limit[1]))
-    try:
-        with pytest.raises(ClsnetError, match="File too large; it is as it was"):
-            learn(model, february)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    with (
+        full_disk(len(before) // 2),
+        pytest.raises(ClsnetError, match="File too large; it is as it was"),
+    ):
+        learn(model, february)
     unharmed(model, before)
     assert not [path for path in model.parent.iterdir() if path.name.startswith(".m.clsnet")]
 
@@ -51,25 +46,16 @@ def test_a_read_only_file(model, february):
     unharmed(model, before)
 
 
-def test_a_read_only_folder(model, february):
+def test_a_read_only_folder(model, february, public_folder, as_nobody):
     before = model.read_bytes()
-    with tempfile.TemporaryDirectory() as name:
-        place = Path(name)
-        there = Path(shutil.copy(model, place / "m.clsnet"))
-        there.chmod(0o666)
-        shutil.copytree(february, place / "february")
-        place.chmod(0o555)
-        root = os.geteuid() == 0
-        if root:  # whom nothing is forbidden
-            os.seteuid(65534)
-        try:
-            with pytest.raises(ClsnetError, match="Permission denied"):
-                learn(there, place / "february")
-        finally:
-            if root:
-                os.seteuid(0)
-            place.chmod(0o755)
-        unharmed(there, before)
+    there = Path(shutil.copy(model, public_folder / "m.clsnet"))
+    there.chmod(0o666)
+    shutil.copytree(february, public_folder / "february")
+    public_folder.chmod(0o555)
+    with as_nobody(), pytest.raises(ClsnetError, match="Permission denied"):
+        learn(there, public_folder / "february")
+    public_folder.chmod(0o755)
+    unharmed(there, before)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])

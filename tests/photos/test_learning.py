@@ -199,7 +199,7 @@ def test_a_file_of_weights_is_told_by_what_it_holds(january, write_network, tmp_
             (label / f"{i}.png").unlink()
     one, two = (write_network(tmp_path / f"{seed}.safetensors", seed=seed) for seed in (0, 1))
     learn(tmp_path / "m", january, backbone=one)
-    assert load(tmp_path / "m").sample_shape_ == (3, 16, 16)
+    assert load(tmp_path / "m").sample_shape_ == (3, 8, 8)
     with pytest.raises(ClsnetError, match=r"learned with the backbone /.*0.safetensors"):
         learn(tmp_path / "m", january, backbone=two)
     same = shutil.copy(one, tmp_path / "same.safetensors")
