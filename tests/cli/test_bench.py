@@ -92,9 +92,7 @@ def test_the_tables_are_printed(golden):
 
 def test_the_same_command_again_finds_the_run(golden, run_warm):
     before = golden.file.stat().st_mtime_ns
-    clock = time.perf_counter()
     done = run_warm("bench", "Digits-10/5", "--out", golden.folder)
-    assert time.perf_counter() - clock < 30
     assert done.status == 0, done.err
     assert f"clsnet, order 0: found in {golden.file}" in done.out
     assert "learned in" not in done.out
