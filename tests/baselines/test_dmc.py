@@ -77,7 +77,7 @@ def test_auxiliary_images_of_28_by_28_are_dead_leaves():
     np.testing.assert_allclose(auxiliary(3, (28, 28)).numpy(), expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("shape", [(8, 8), (64,), (10,), (32, 32, 3)])
+@pytest.mark.parametrize("shape", [(8, 8), (64,), (10,), (3, 32, 24)])
 def test_auxiliary_images_fit_any_samples(shape):
     images = auxiliary(5, shape)
     assert images.shape == (5, int(np.prod(shape)))
@@ -87,8 +87,9 @@ def test_auxiliary_images_fit_any_samples(shape):
 
 
 def test_the_channels_of_a_pixel_are_alike():
-    images = auxiliary(2, (8, 8, 3)).reshape(2, 8, 8, 3)
-    torch.testing.assert_close(images[..., 0], images[..., 2])
+    images = auxiliary(2, (3, 28, 28)).reshape(2, 3, 28, 28)
+    torch.testing.assert_close(images[:, 0], images[:, 2])
+    torch.testing.assert_close(images[:, 1].flatten(1), auxiliary(2, (28, 28)))
 
 
 def test_nothing_but_the_network_is_kept(vectors):

@@ -252,11 +252,11 @@ def test_a_mistake_is_one_line_and_status_2(run_warm, places, mistake):
 
 
 def test_an_option_reaches_the_method_and_the_file(run_warm, tmp_path):
-    option = ("--method", "none", "--option", "epochs=0", "--jobs", 1)
+    option = ("--method", "none", "--option", "epochs=0", "--option", "hidden=[8]", "--jobs", 1)
     done = run_warm("bench", "Digits-10/5", *option, "--out", tmp_path)
     assert done.status == 0, done.err
     run = json.loads((tmp_path / "Digits-10/5/none/0.json").read_text())
-    assert run["config"] == {"preset": None, "tune": False, "epochs": 0}
+    assert run["config"] == {"preset": None, "tune": False, "epochs": 0, "hidden": [8]}
     assert "none, epochs=0" in done.out
     again = run_warm("bench", "Digits-10/5", *option, "--out", tmp_path)
     assert "found in" in again.out

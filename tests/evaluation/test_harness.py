@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from clsnet.data import Dataset, TaskSequence
+from clsnet.errors import ClsnetError
 from clsnet.evaluation.harness import Job
 
 
@@ -35,3 +36,13 @@ def test_only_the_outputs_of_a_frozen_network_are_kept(
     run = job.run(noise, lambda *line: None)
     assert run["method"] == method
     assert cache.exists() == kept
+
+
+def test_a_run_with_an_option_of_several_values_is_found_again(noise, tmp_path):
+    options = {"hidden": (4,), "epochs": 1}
+    start = "ewc", 0, 0, None, "agnostic", False, tmp_path
+    job = Job(*start, options=tuple(options.items()))
+    run = job.run(noise, lambda *line: None)
+    assert job.stored(noise)["avg_acc"] == run["avg_acc"]
+    with pytest.raises(ClsnetError, match=r"holds a run with another hidden \(\[4\]\)"):
+        Job(*start, options=(("hidden", (5,)), ("epochs", 1))).stored(noise)

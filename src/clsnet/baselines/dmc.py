@@ -143,7 +143,7 @@ def auxiliary(n: int, shape: tuple[int, ...]) -> Tensor:
 
     Examples
     --------
-    >>> auxiliary(2, (8, 8, 3)).shape
+    >>> auxiliary(2, (3, 8, 8)).shape
     torch.Size([2, 192])
     """
     random = np.random.RandomState(0)
@@ -151,13 +151,13 @@ def auxiliary(n: int, shape: tuple[int, ...]) -> Tensor:
     images = torch.from_numpy(np.concatenate(parts)).float()[:, None]
     side = math.isqrt(math.prod(shape))
     square = (side, side) if side**2 == math.prod(shape) else (1, math.prod(shape))
-    size = shape[:2] if len(shape) > 1 else square
+    size = shape[-2:] if len(shape) > 1 else square
     if images.shape[2:] != size:
         images = nn.functional.interpolate(
             images, size, mode="bilinear", align_corners=False, antialias=True
         )
-    images = images[:, 0].reshape(n, *size, *(1 for _ in shape[2:]))
-    return images.expand(n, *size, *shape[2:]).reshape(n, -1).clamp(0, 1)
+    channels = math.prod(shape[:-2]) if len(shape) > 1 else 1
+    return images.expand(n, channels, *size).reshape(n, -1).clamp(0, 1)
 
 
 METHOD = Method(

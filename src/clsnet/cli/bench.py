@@ -175,9 +175,10 @@ def _parsed(text: str) -> tuple[str, Any]:
     if not (name and equals):
         raise ClsnetError(f"--option {text}: write NAME=VALUE, such as epochs=5.")
     try:
-        return name, ast.literal_eval(value)
+        literal = ast.literal_eval(value)
     except (ValueError, SyntaxError):
         return name, value
+    return name, tuple(literal) if isinstance(literal, list) else literal
 
 
 def _run(

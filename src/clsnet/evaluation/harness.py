@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +57,7 @@ class Job:
             "version": __version__,
             "network": self.network,
         }
-        wanted = {**self.config(), **rest}
+        wanted = json.loads(json.dumps({**self.config(), **rest}))  # as a file would hold it
         found = {**run["config"], **{key: run.get(key) for key in rest}}
         keys = wanted if self.tune else {**wanted, **found}  # tuning adds what it chose
         differing = [key for key in keys if wanted.get(key) != found.get(key)]
