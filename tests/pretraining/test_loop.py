@@ -156,7 +156,8 @@ def test_batches_are_as_large_as_steps_allow():
 
 def test_norms_and_biases_do_not_decay(tiny):
     objective = SimSiam(tiny(4), HALF, HALF)
-    decayed, free = loop._optimiser(objective, torch.device("cpu"), 256).param_groups
+    decayed, free, turned = loop._optimiser(objective, torch.device("cpu"), 256).param_groups
+    assert turned["params"] == []
     assert (decayed["weight_decay"], free["weight_decay"]) == (5e-4, 0)
     assert all(p.ndim > 1 for p in decayed["params"])
     assert all(p.ndim == 1 for p in free["params"])

@@ -170,8 +170,6 @@ def _optimiser(objective: Objective, device: torch.device, size: int) -> torch.o
         {"params": [p for p in plain if p.ndim <= 1], "weight_decay": 0.0, "highest": highest},
     ]
     fused = device.type == "cuda"  # then a scaled step does not wait for the device
-    if not orthogonal:
-        return torch.optim.SGD(groups, lr=0.0, momentum=MOMENTUM, nesterov=True, fused=fused)
     optimiser = Muon(groups, orthogonal, MOMENTUM, fused)
     optimiser.param_groups[-1]["highest"] = objective.turn
     return optimiser

@@ -25,8 +25,8 @@ class Muon(torch.optim.SGD):
     groups
         Parameters of plain gradient descent, with their options.
     convolutions
-        Weights (outputs, inputs, height, width) of orthogonal steps. Their learning rate is the
-        change in one step, as a share of their norm.
+        Weights (outputs, inputs, height, width) of orthogonal steps; there may be none. Their
+        learning rate is the change in one step, as a share of their norm.
     momentum
         Of all.
     fused
@@ -58,6 +58,9 @@ class Muon(torch.optim.SGD):
         last = {"params": convolutions, **plain}
         super().__init__([*groups, last], lr=0.0, momentum=momentum, nesterov=True, fused=fused)
         self.momentum = momentum
+        for group in self.param_groups:
+            for weight in group["params"]:  # a fused first step that is left out would set none
+                self.state[weight]["momentum_buffer"] = torch.zeros_like(weight)
         self.alike: dict[int, list[nn.Parameter]] = {}
         for weight in convolutions:
             self.alike.setdefault(len(weight), []).append(weight)
@@ -78,7 +81,7 @@ class Muon(torch.optim.SGD):
 
     def _gathered(self, weights: list[nn.Parameter], gradients: list[Tensor]) -> list[Tensor]:
         """Add gradients to the momentum, unless one is infinite; return where to go."""
-        before = [self._momentum(weight) for weight in weights]
+        before = [self.state[weight]["momentum_buffer"] for weight in weights]
         after = torch._foreach_add(torch._foreach_mul(before, self.momentum), gradients)
         infinite = getattr(self, "found_inf", None)  # left here by a scaler of losses
         if infinite is not None:
@@ -87,15 +90,11 @@ class Muon(torch.optim.SGD):
             self.state[weight]["momentum_buffer"] = buffer
         return list(torch._foreach_add(gradients, after, alpha=self.momentum))
 
-    def _momentum(self, weight: nn.Parameter) -> Tensor:
-        buffer: Tensor | None = self.state[weight].get("momentum_buffer")
-        return torch.zeros_like(weight) if buffer is None else buffer
-
     @torch.no_grad()
     def _keep_norms(self) -> None:
-        weights = self.param_groups[-1]["params"]
-        torch._foreach_div_(weights, torch._foreach_norm(weights))
-        torch._foreach_mul_(weights, [len(weight) ** 0.5 for weight in weights])
+        if weights := self.param_groups[-1]["params"]:
+            torch._foreach_div_(weights, torch._foreach_norm(weights))
+            torch._foreach_mul_(weights, [len(weight) ** 0.5 for weight in weights])
 
 
 def orthogonal(matrices: Tensor) -> Tensor:
