@@ -11,6 +11,7 @@ from clsnet import CLSNet
 from clsnet.classifier.ridge import Sums, regress
 from clsnet.classifier.statistics import Statistics
 from clsnet.data import load_dataset
+from clsnet.features import new_extractor
 from timing import DEVICE, GPU, alternating, exponent, features, median
 
 SIZE = 8_000 if GPU else 2_000
@@ -73,7 +74,7 @@ def stages() -> dict[str, float | None]:
     exact, problem = A.double(), sums(ROWS, SIZE)
     solution = regress(problem)
     X = load_dataset("FashionMNIST").X_train[:ROWS]
-    extractor = CLSNet(preset="fast").new_extractor(X.shape[1:]).fit(X, DEVICE)
+    extractor = new_extractor(CLSNet(preset="fast"), X.shape[1:]).fit(X, DEVICE)
     with FlopCounterMode(display=False) as counter:
         extractor.transform(X[:256])
     work = {

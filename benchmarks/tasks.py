@@ -13,6 +13,7 @@ from sklearn.linear_model import RidgeClassifier
 from clsnet import CLSNet
 from clsnet.classifier.analytic import AnalyticClassifier, Rule
 from clsnet.data import load_dataset
+from clsnet.features import new_extractor
 from timing import DEVICE, GPU, alternating, exponent, ratio
 
 IMAGES, ROWS = 60_000 if GPU else 20_000, 4_096
@@ -28,7 +29,7 @@ def represented() -> tuple[Any, np.ndarray]:
     X, y = data.X_train[:IMAGES], data.y_train[:IMAGES]
     order = np.argsort(y, kind="stable")
     X, y = X[order], y[order]
-    extractor = CLSNet(preset="fast").new_extractor(X.shape[1:]).fit(X[::5], DEVICE)
+    extractor = new_extractor(CLSNet(preset="fast"), X.shape[1:]).fit(X[::5], DEVICE)
     parts = [extractor.transform(X[i : i + ROWS]) for i in range(0, len(X), ROWS)]
     return torch.cat(parts), y
 

@@ -15,6 +15,7 @@ from clsnet.data import Images
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Augmentation, Patches
 from clsnet.extractor.backbones import EfficientNetLite, ResNet
+from clsnet.features import new_extractor
 from clsnet.presets import NODES, network_augmentation
 
 LABELS = np.arange(40) // 5
@@ -314,14 +315,14 @@ def test_every_connection_stands_behind_a_network(build, images, Z, connection, 
 def test_presets_say_how_many_features_there_are(file, pixels, options, taps, width, monkeypatch):
     monkeypatch.setitem(sys.modules, "openvino", None)  # so few images are not worth a conversion
     model = CLSNet(backbone=file, views=1, **options)
-    extractor = model.new_extractor((3, 16, 16)).fit(pixels[:2], torch.device("cpu"))
+    extractor = new_extractor(model, (3, 16, 16)).fit(pixels[:2], torch.device("cpu"))
     assert extractor.backbone.taps == taps
     assert extractor.dimension == width
 
 
 def test_the_best_preset_has_many_taps_and_nodes(file):
     """All at once they would take gigabytes; either of them is built above."""
-    extractor = CLSNet(backbone=file, preset="best").new_extractor((3, 16, 16))
+    extractor = new_extractor(CLSNet(backbone=file, preset="best"), (3, 16, 16))
     assert extractor.backbone.taps == "many"
     assert extractor.backbone.views == 8
     assert extractor.backbone.nodes == 20_000
@@ -329,23 +330,23 @@ def test_the_best_preset_has_many_taps_and_nodes(file):
 
 
 def test_the_paper_takes_the_last_layer_of_the_image_as_it_is(file):
-    extractor = CLSNet.paper(backbone=file).new_extractor((3, 16, 16))
+    extractor = new_extractor(CLSNet.paper(backbone=file), (3, 16, 16))
     assert (extractor.backbone.taps, extractor.backbone.views) == ("last", 1)
     assert extractor.augmentation.connection == "A"
 
 
 def test_small_images_without_a_named_network_keep_their_patches():
     for preset in NODES:
-        extractor = CLSNet(preset=preset).new_extractor((3, 64, 64))
+        extractor = new_extractor(CLSNet(preset=preset), (3, 64, 64))
         assert type(extractor.backbone) is Patches
         assert extractor.augmentation.connection == "Z"
-    assert CLSNet().new_extractor((3, 64, 64)).augmentation.connection == "A"
+    assert new_extractor(CLSNet(), (3, 64, 64)).augmentation.connection == "A"
 
 
 @pytest.mark.parametrize("preset", [None, *NODES])
 def test_photographs_are_seen_by_efficientnet(preset):
     pytest.importorskip("efficientnet_lite_pytorch")
-    extractor = CLSNet(preset=preset).new_extractor((3, 224, 224))
+    extractor = new_extractor(CLSNet(preset=preset), (3, 224, 224))
     assert type(extractor.backbone) is EfficientNetLite
     nodes = extractor.augmentation.groups * extractor.augmentation.group_size
     if extractor.augmentation.connection != "Z":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -12,25 +11,24 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from clsnet import snapshot, storage
 from clsnet.batches import Samples, peek, rebatch
 from clsnet.classifier.analytic import AnalyticClassifier, Rule, Task
 from clsnet.classifier.forgetting import Memory
 from clsnet.classifier.statistics import Batch
-from clsnet.data.images import Images
 from clsnet.devices import torch_device
 from clsnet.distributed import share
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Augmentation, Backbone, Extractor
-from clsnet.extractor.backbones import Network, is_photograph, resolve_backbone
 from clsnet.extractor.extractor import FIT_SAMPLES
+from clsnet.features import new_extractor
 from clsnet.labels import as_labels, same_kind
 from clsnet.memory import MEGABYTE, MemoryUse
 from clsnet.parameters import PARAMETERS
-from clsnet.presets import PLACED, PRESETS, demo_options, network_augmentation, paper_options
+from clsnet.presets import demo_options, paper_options
+from clsnet.samples import as_samples
 
 ROWS = 4096
 LEAST_NOISE = 0.02
@@ -244,7 +242,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
     def prepare(self, X: Any) -> Self:
         """Fix the extractor, given samples of a first task; nothing is learned yet."""
         self._validate_params()
-        self._fix_extractor(self._validated_samples(X, reset=True))
+        self._fix_extractor(as_samples(self, X, reset=True))
         return self
 
     def forget(
@@ -286,7 +284,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
     def transform(self, X: Any) -> np.ndarray:
         """Return the representations A of samples."""
         check_is_fitted(self)
-        X = self._validated_samples(X, reset=False)
+        X = as_samples(self, X, reset=False)
         parts = [self.extractor_.transform(X[i : i + ROWS]) for i in range(0, len(X), ROWS)]
         return torch.cat(parts).cpu().numpy()
 
@@ -430,40 +428,17 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         self.observed_ = replace(self.observed_, rule=rule).observe(represented)
 
     def _fix_extractor(self, sample: Any) -> None:
-        self.extractor_ = self.new_extractor(sample.shape[1:])
+        self.extractor_ = new_extractor(self, sample.shape[1:])
         self.extractor_.fit(sample, torch_device(self.device))
         self.classifier_ = self._new_classifier()
 
     def _validated(self, X: Any, y: Any) -> Samples:
-        X = self._validated_samples(X, reset=not hasattr(self, "sample_shape_"))
+        X = as_samples(self, X, reset=not hasattr(self, "sample_shape_"))
         y = as_labels(y)
         check_consistent_length(X, y)
         if hasattr(self, "observed_"):
             same_kind(self.classes_, y)
         return X, y
-
-    def _validated_samples(self, data: Any, reset: bool) -> Any:
-        if isinstance(data, Images):
-            if not len(data):
-                raise ClsnetError("found 0 samples: give at least one image.")
-            X: Any = data
-            self.n_features_in_ = X.shape[1]
-        else:
-            X = validate_data(
-                self, data, reset=reset, dtype="numeric", allow_nd=True, ensure_all_finite=False
-            )
-            if not np.isfinite(X).all():
-                raise ClsnetError(
-                    "the samples hold NaN or infinite values; remove or replace them."
-                )
-        if reset:
-            self.sample_shape_ = X.shape[1:]
-        elif X.shape[1:] != self.sample_shape_:
-            raise ClsnetError(
-                f"samples of shape {X.shape[1:]} given, but this model learned from samples of "
-                f"shape {self.sample_shape_}."
-            )
-        return X
 
     def _rule(self) -> Rule:
         memory = Memory(self.gamma, tuple(self.short_term), self.queue)
@@ -479,34 +454,6 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
             memory=memory,
         )
 
-    def new_extractor(self, sample_shape: tuple[int, ...]) -> Extractor:
-        """Return an extractor for samples of a shape, not fitted yet."""
-        preset = PRESETS[self.preset] if self.preset and len(sample_shape) > 1 else {}
-        chosen = self.backbone
-        if chosen == "auto" and not is_photograph(sample_shape):
-            chosen = preset.get("backbone", "auto")
-        taps, views = self.taps, self.views
-        if self.preset == "best":
-            taps = "many" if taps == "several" else taps
-            views = 8 if views == 2 else views
-        backbone = resolve_backbone(
-            chosen, sample_shape, taps, views, PLACED[self.preset or "fast"]
-        )
-        connection = self.connection
-        if connection == "auto":
-            connection = preset.get("connection", "A")
-        augmentation = self.augmentation or Augmentation(
-            connection, self.groups, self.group_size, self.activation, self.alpha
-        )
-        if self.connection == "auto" and not self.augmentation and isinstance(backbone, Network):
-            augmentation = network_augmentation(self.preset or "fast", backbone)
-        return Extractor(
-            copy.deepcopy(backbone),
-            copy.deepcopy(augmentation),
-            seed=int(check_random_state(self.random_state).randint(2**31)),
-            cache=None if self.cache is None else Path(self.cache),
-        )
-
     def _new_classifier(self) -> AnalyticClassifier:
         size, device = self.extractor_.dimension, self.extractor_.device
         none = torch.zeros(size, 0, dtype=torch.float64, device=device)
@@ -516,7 +463,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         check_is_fitted(self)
         if not self.observed_.labels:
             raise ClsnetError("this model has forgotten every class; let it learn some first.")
-        X = self._validated_samples(X, reset=False)
+        X = as_samples(self, X, reset=False)
         parts = (X[start : start + ROWS] for start in range(0, len(X), ROWS))
         classifier = self.classifier_
         scores = [classifier.scores(self.extractor_.transform(part)) for part in parts]

@@ -13,6 +13,7 @@ from clsnet import storage
 from clsnet.classifier.statistics import Label
 from clsnet.devices import torch_device
 from clsnet.extractor import Extractor
+from clsnet.features import new_extractor
 from clsnet.memory import MEGABYTE, MemoryUse
 from clsnet.model import ROWS, CLSNet
 
@@ -74,7 +75,7 @@ class ClosedForm:
     def partial_fit(self, X: np.ndarray, y: np.ndarray) -> Self:
         """Learn one task."""
         if not hasattr(self, "extractor_"):
-            self.extractor_ = self.model.new_extractor(X.shape[1:]).fit(X, self.device)
+            self.extractor_ = new_extractor(self.model, X.shape[1:]).fit(X, self.device)
             self.start(self.extractor_.dimension)
         parts = [self.extractor_.transform(X[i : i + ROWS]) for i in range(0, len(X), ROWS)]
         self.learn(torch.cat(parts), np.asarray(y))
