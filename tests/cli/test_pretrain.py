@@ -13,6 +13,8 @@ from clsnet.cli.bars import bars
 from clsnet.cli.pretrain import _said
 from clsnet.extractor.backbones.weights import fingerprint, read_weights
 from clsnet.pretraining import Status
+from clsnet.pretraining.simsiam import SimSiam
+from clsnet.pretraining.supervised import Supervised
 
 EPOCHS = 4
 
@@ -174,3 +176,8 @@ def test_what_cannot_be_written_is_not_trained(tmp_path, run_warm):
         assert len(done.err.splitlines()) == 1
         assert "epoch" not in done.out
     assert file.read_text() == "mine"
+
+
+def test_help_names_the_passes_that_are_made(run_warm):
+    said = " ".join(run_warm("pretrain", "--help").out.replace("│", " ").split())
+    assert f"{Supervised.epochs}, or {SimSiam.epochs} for simsiam" in said

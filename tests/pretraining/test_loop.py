@@ -112,6 +112,16 @@ def test_the_status_tells_how_far_training_is(feeds, tiny):
     assert last.loss < seen[steps].loss
 
 
+def test_a_long_first_epoch_tells_its_means_so_far(feeds, tiny, monkeypatch):
+    monkeypatch.setattr(loop, "SECONDS_BETWEEN_FIGURES", -1)
+    seen = []
+    train(Supervised(tiny(16), HALF, HALF), *feeds, epochs=2, seed=0, show=seen.append)
+    *during, whole = (status.loss for status in seen[: 150 // 32 + 1])
+    assert len(set(during)) == len(during)
+    assert during[-1] == whole
+    assert seen[len(during) + 1].loss == whole
+
+
 def test_no_held_out_images_no_accuracy(feeds, tiny):
     none = Feed(np.zeros((0, 3, 8, 8), np.uint8), np.zeros(0), 8, CPU, 1 << 30)
     assert train(Supervised(tiny(16), HALF, HALF), feeds[0], none, 1, 0) is None

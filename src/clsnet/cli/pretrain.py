@@ -30,7 +30,7 @@ def pretrain(
         str, typer.Option(help="supervised, or simsiam, which needs no labels.")
     ] = "supervised",
     epochs: Annotated[
-        int | None, typer.Option(min=1, help="Passes over the images; 60, or 200 for simsiam.")
+        int | None, typer.Option(min=1, help="Passes over the images; 40, or 200 for simsiam.")
     ] = None,
     seed: Annotated[
         int, typer.Option(min=0, help="Seed of the training, and of the sequence's classes.")

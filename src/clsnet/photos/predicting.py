@@ -75,8 +75,8 @@ def predict(
         raise ClsnetError(f"reject={reject}: give a share of 0 or more, and less than 1.")
     if top < 1:
         raise ClsnetError(f"top={top}: give 1 or more.")
-    files = _files([Path(path).expanduser() for path in paths])
     taught = opened(model)
+    files = _files([Path(path).expanduser() for path in paths])
     classes = taught.classes_.tolist()
     A, rows, unreadable = features(
         taught, files, taught.sample_shape_[-1], report, len(files) < PATIENCE

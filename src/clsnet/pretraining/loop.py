@@ -23,6 +23,7 @@ STEPS_AN_EPOCH = 64
 GROWTH = (0.625, 0.75, 0.875, 1.0)
 LOSS_SCALE = 2.0**12  # keeps gradients in the range of float16; halved if one leaves it
 SECONDS_BETWEEN_CHECKPOINTS = 20
+SECONDS_BETWEEN_FIGURES = 5
 SECONDS_WORTH_COMPILING = 1800
 
 
@@ -39,7 +40,8 @@ class Status:
     measured
         Whether the accuracy has just been measured.
     loss, watched, speed
-        Mean loss and watched figure of the last whole epoch, and its images per second.
+        Mean loss and watched figure of the last whole epoch, and its images per second; in the
+        first epoch, the means so far.
     accuracy
         On held-out images, as last measured.
     """
@@ -66,7 +68,7 @@ def train(
     """Train an objective, going on from its checkpoint if there is one; return its accuracy.
 
     What an epoch draws depends on its number and the seed alone. Nothing waits for the device
-    before its end.
+    before its end, but every few seconds of the first one, which has no figures to show yet.
     """
     device = data.device
     size = batch_size(len(data), data.size)
@@ -77,7 +79,7 @@ def train(
     sides = [side(epoch / epochs, data.size) for epoch in range(epochs)]
     work = [pixels**2 for pixels in sides]
     status = Status(first, epochs)
-    kept_at = -math.inf
+    kept_at, told_at = -math.inf, time.monotonic()
     compiled = False
     objective.train()
     for epoch in range(first, epochs):
@@ -99,6 +101,10 @@ def train(
             totals += torch.stack(figures).detach()
             done = (sum(work[:epoch]) + work[epoch] * (step + 1) / steps) / sum(work)
             status = replace(status, epoch=epoch + 1, done=done, measured=False)
+            if epoch == first and time.monotonic() - told_at > SECONDS_BETWEEN_FIGURES:
+                loss, watched = (totals / (step + 1)).tolist()
+                status = replace(status, loss=loss, watched=watched)
+                told_at = time.monotonic()
             show(status)
         loss, watched = (totals / steps).tolist()
         if not math.isfinite(loss):
