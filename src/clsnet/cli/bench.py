@@ -202,8 +202,8 @@ def _run(
         def show(job: Job, task: int, stage: str, accuracy: float | None) -> None:
             if job not in lines:
                 lines[job] = progress.add_task(_name(job), total=sequence.n_tasks, said="")
-            so_far = "" if accuracy is None else f", accuracy so far {accuracy:.4f}"
-            said = f"task {task + 1} of {sequence.n_tasks}, {stage}{so_far}"
+            so_far = "" if accuracy is None else f", accuracy {accuracy:.4f}"
+            said = f"task {task + 1}/{sequence.n_tasks}, {stage}{so_far}"
             progress.update(lines[job], completed=task, said=said)
 
         for end in run_all(missing, sequence, data, workers, show):
