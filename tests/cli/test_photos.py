@@ -157,6 +157,7 @@ def test_names_with_markup_and_line_breaks_are_printed_plainly(run_warm, here):
     ("arguments", "line"),
     [
         (("learn", "m.clsnet", "nowhere"), "cannot read the folder"),
+        (("learn", "january", "new.clsnet"), "is a folder: name the model's file, then the"),
         (("learn", "m.clsnet", "january", "--backbone", "patches"), "learned with the backbone"),
         (("learn", "new.clsnet", "january", "--backbone", "efficientnot"), "unknown backbone"),
         (("learn", "m.clsnet", "january", "--keep", "total"), "was made with --keep classes"),

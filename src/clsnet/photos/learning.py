@@ -122,6 +122,8 @@ def learn(
     if keep not in (None, *KEEPS):
         raise ClsnetError(f"keep={keep!r}: use {' or '.join(KEEPS)}.")
     path = Path(model)
+    if path.expanduser().is_dir():
+        raise ClsnetError(f"{model} is a folder: name the model's file, then the folder of photos.")
     first = rank() == 0
     found = find(Path(folder), report) if first or dry_run else Found([])
     if dry_run:
