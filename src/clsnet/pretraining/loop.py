@@ -15,8 +15,9 @@ from torch import Generator
 from clsnet.errors import ClsnetError
 from clsnet.pretraining.checkpoint import Checkpoint
 from clsnet.pretraining.feeding import Feed
+from clsnet.pretraining.gradients import Gradients
 from clsnet.pretraining.muon import Muon
-from clsnet.pretraining.objective import Objective, reduced_precision
+from clsnet.pretraining.objective import Objective
 
 MOMENTUM, DECAY, WARM_UP = 0.9, 5e-4, 0.1
 STEPS_AN_EPOCH = 64
@@ -24,7 +25,6 @@ GROWTH = (0.625, 0.75, 0.875, 1.0)
 LOSS_SCALE = 2.0**12  # keeps gradients in the range of float16; halved if one leaves it
 SECONDS_BETWEEN_CHECKPOINTS = 20
 SECONDS_BETWEEN_FIGURES = 5
-SECONDS_WORTH_COMPILING = 1800
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ def train(
     steps = len(data) // size
     optimiser = _optimiser(objective, device, size)
     scaler = _scaler(device)
+    gradients = Gradients(objective, scaler)
     first = checkpoint.restore(objective, optimiser) if checkpoint else 0
     sides = [side(epoch / epochs, data.size) for epoch in range(epochs)]
     work = [pixels**2 for pixels in sides]
     status = Status(first, epochs)
     kept_at, told_at = -math.inf, time.monotonic()
-    compiled = False
     objective.train()
     for epoch in range(first, epochs):
         start = time.monotonic()
@@ -91,14 +91,10 @@ def train(
             for group in optimiser.param_groups:
                 group["lr"] = group["highest"] * rate((epoch + (step + 0.5) / steps) / epochs)
             drawn = objective.draw(images, labels, sides[epoch], random)
-            optimiser.zero_grad(set_to_none=True)
-            with reduced_precision(device):
-                figures = objective(*drawn)
-            scaler.scale(figures[0]).backward()
+            totals += gradients(*drawn)
             scaler.unscale_(optimiser)
             scaler.step(optimiser)
             scaler.update()
-            totals += torch.stack(figures).detach()
             done = (sum(work[:epoch]) + work[epoch] * (step + 1) / steps) / sum(work)
             status = replace(status, epoch=epoch + 1, done=done, measured=False)
             if epoch == first and time.monotonic() - told_at > SECONDS_BETWEEN_FIGURES:
@@ -118,10 +114,6 @@ def train(
         if checkpoint and not last and time.monotonic() - kept_at > SECONDS_BETWEEN_CHECKPOINTS:
             checkpoint.write(objective, optimiser, epoch + 1)
             kept_at = time.monotonic()
-        left = seconds * sum(work[epoch + 1 :]) / work[epoch]
-        if device.type == "cuda" and not compiled and left > SECONDS_WORTH_COMPILING:
-            _compile(objective)
-            compiled = True
     return status.accuracy
 
 
@@ -186,12 +178,6 @@ def _scaler(device: torch.device) -> torch.amp.GradScaler:
     never = 2**31 - 1
     on = device.type == "cuda"
     return torch.amp.GradScaler(device.type, LOSS_SCALE, growth_interval=never, enabled=on)
-
-
-def _compile(objective: Objective) -> None:
-    """Fuse what lies between convolutions; where that is impossible, nothing changes."""
-    torch._dynamo.config.suppress_errors = True
-    objective.compile(dynamic=False)
 
 
 def _seed(seed: int, epoch: int) -> int:

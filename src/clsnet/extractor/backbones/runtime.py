@@ -13,10 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from clsnet.extractor.backbones.split import on_tensor_cores
+
 Run = Callable[[Tensor], Tensor]
 
 PATIENCE = 64
 ROWS = 4
+GPU_ROWS = 256
 TOLERANCE = 1e-4
 
 
@@ -92,10 +95,11 @@ def fastest(network: nn.Module, example: Tensor) -> Run:
 
 
 def in_pytorch(network: nn.Module, x: Tensor) -> Tensor:
-    """Run a network in float32; on a CPU a few images at a time, which stay in its caches."""
-    rows = ROWS if x.device.type == "cpu" else max(len(x), 1)
+    """Run a network in float32, a few images at a time: as many as a CPU's caches hold."""
+    rows = ROWS if x.device.type == "cpu" else GPU_ROWS
     x = x.contiguous(memory_format=torch.channels_last)
-    with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+    exactly = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
+    with exactly, on_tensor_cores(x.device):
         return torch.cat([network(part) for part in torch.split(x, rows)])
 
 

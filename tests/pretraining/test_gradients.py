@@ -1,0 +1,67 @@
+import copy
+
+import pytest
+import torch
+
+from clsnet.extractor.backbones.residual import Residual
+from clsnet.pretraining import gradients
+from clsnet.pretraining.gradients import STEPS_BEFORE, Gradients
+from clsnet.pretraining.loop import _optimiser, _scaler
+from clsnet.pretraining.simsiam import SimSiam
+from clsnet.pretraining.supervised import Supervised
+
+HALF = (0.5, 0.5, 0.5)
+GPU = torch.cuda.is_available()
+
+
+@pytest.mark.parametrize("kind", [Supervised, SimSiam])
+def test_gradients_are_those_of_the_loss(tiny, kind):
+    objective = kind(tiny(16), HALF, HALF)
+    drawn = a_batch(objective, 8, torch.Generator().manual_seed(0))
+    found = Gradients(objective, _scaler(torch.device("cpu")))
+    found(*drawn)  # whose gradients must not be left
+    loss, watched = objective(*drawn)
+    trained = [parameter for parameter in objective.parameters() if parameter.requires_grad]
+    expected = torch.autograd.grad(loss, trained)
+    figures = found(*drawn)
+    assert figures.tolist() == [loss.item(), watched.item()]
+    assert not figures.requires_grad
+    for parameter, gradient in zip(trained, expected, strict=True):
+        assert torch.equal(parameter.grad, gradient)
+
+
+@pytest.mark.skipif(not GPU, reason="needs a GPU")
+@pytest.mark.parametrize("kind", [Supervised, SimSiam])
+def test_what_is_played_trains_like_what_is_computed(kind, monkeypatch):
+    """Two shapes one after the other, each for longer than it takes to record them."""
+    torch.manual_seed(0)
+    network = Residual(18, small=True, n_classes=16)
+    objective = kind(network, HALF, HALF).cuda().to(memory_format=torch.channels_last)
+    played = losses(copy.deepcopy(objective))
+    monkeypatch.setattr(gradients, "STEPS_BEFORE", 1000)
+    computed = losses(objective)
+    assert played == pytest.approx(computed, rel=0.01)
+    assert computed[0] != computed[-1]
+
+
+def losses(objective):
+    device = torch.device("cuda")
+    optimiser, scaler = _optimiser(objective, device, 64), _scaler(device)
+    for group in optimiser.param_groups:
+        group["lr"] = group["highest"] / 20
+    found, random = Gradients(objective, scaler), torch.Generator(device).manual_seed(0)
+    seen = []
+    for side in (8, 16):
+        for _ in range(3 * STEPS_BEFORE):
+            seen.append(found(*a_batch(objective, side, random))[0].item())
+            scaler.unscale_(optimiser)
+            scaler.step(optimiser)
+            scaler.update()
+    return seen
+
+
+def a_batch(objective, side, random):
+    n, device = 64, random.device
+    images = torch.randint(256, (n, 3, 16, 16), generator=random, device=device)
+    labels = torch.randint(4, (n,), generator=random, device=device)
+    return objective.draw(images.to(torch.uint8), labels, side, random)
