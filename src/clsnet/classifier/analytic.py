@@ -16,6 +16,7 @@ from clsnet.classifier.curvature import (
     FullTrace,
     LowRankTrace,
     Trace,
+    few_together,
     total,
 )
 from clsnet.classifier.factor import Factor
@@ -173,6 +174,8 @@ class AnalyticClassifier:
         cross = seen.columns(self.labels)
         if isinstance(seen, Growing):
             sums = Sums(seen.base, cross, seen.n_samples, seen.rows)
+        elif few := few_together([seen]):
+            sums = Sums(None, cross, seen.n_samples, few[0].rows)
         else:
             sums = Sums(seen.gram, cross, seen.n_samples)
         found = regress(sums, self.rule.ridge, self.factor)
@@ -296,8 +299,9 @@ class AnalyticClassifier:
         gamma = self.rule.memory.gamma_of(number)
         for key, trace in kept.items():
             if key in traces:
-                only = self.rule.retain == TOTAL
-                old = traces[key].dense if only else traces[key]
+                old = traces[key]
+                only = self.rule.retain == TOTAL and not few_together([old, trace])
+                old = old.dense if only else old
                 grown = Growing.joined(old, trace) if only and self._plain else None
                 traces[key] = grown or old.merge(trace, gamma)
             else:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from clsnet.classifier.solvers import System
+from clsnet.classifier.spectrum import SPAN
 from clsnet.classifier.statistics import (
     FEW,
     Label,
@@ -208,11 +209,15 @@ def total(traces: Sequence[FullTrace]) -> FullTrace:
     labels = list(dict.fromkeys(label for trace in traces for label in trace.labels))
     column = {label: i for i, label in enumerate(labels)}
     size = len(traces[0].cross)
-    gram = traces[0].cross.new_zeros(size, size)
     cross = traces[0].cross.new_zeros(size, len(labels))
-    waiting: list[Tensor] = []
     for trace in traces:
         cross[:, [column[label] for label in trace.labels]] += trace.cross
+    n_samples = sum(trace.n_samples for trace in traces)
+    if few := few_together(traces):
+        return FewSamples(labels, torch.cat([trace.rows for trace in few]), cross, n_samples)
+    gram = traces[0].cross.new_zeros(size, size)
+    waiting: list[Tensor] = []
+    for trace in traces:
         if not isinstance(trace, FewSamples):
             gram += trace.gram
             continue
@@ -222,7 +227,16 @@ def total(traces: Sequence[FullTrace]) -> FullTrace:
             waiting = []
     if waiting:
         add_products(gram, torch.cat(waiting))
-    return FullTrace(labels, mirror(gram), cross, sum(trace.n_samples for trace in traces))
+    return FullTrace(labels, mirror(gram), cross, n_samples)
+
+
+def few_together(traces: Sequence[Trace]) -> list[FewSamples]:
+    """Return all traces if their rows together are so few that they need no Gram matrix."""
+    few = [trace for trace in traces if isinstance(trace, FewSamples)]
+    if len(few) < len(traces):
+        return []
+    n_rows = sum(len(trace.rows) for trace in few)
+    return few if n_rows <= few[0].rows.shape[1] // SPAN else []
 
 
 class LowRankTrace(Trace):

@@ -16,11 +16,14 @@ from torch import Tensor
 from clsnet.classifier.factor import Factor
 from clsnet.classifier.quadrature import Quadrature
 from clsnet.classifier.solvers import refine, solve_shared
+from clsnet.classifier.spectrum import SPAN, Spectrum
 from clsnet.classifier.statistics import with_products
 
 GRID = tuple(10.0 ** (exponent / 2) for exponent in range(-18, 7))
 START = GRID.index(1e-5)
 PROBES = 64
+ROUNDING = 1e-12
+NOTHING = 1e-9  # share of the targets that is not worth telling from none at all
 COARSE = 512  # up to this size the walk begins at START, beyond where a quarter of the columns ends
 DIRECT = 1000  # up to this size a factorisation per ridge costs less than the steps of a quadrature
 REACH = 3  # half powers of ten over which a quadrature is trusted to converge soon
@@ -31,28 +34,43 @@ MOST_STEPS = 16
 class Sums:
     """What ridge regression needs of data: ``A'A``, ``A'Y`` with one-hot rows in Y, and N.
 
-    A few rows of A may still be missing in `base`; then ``A'A`` is only made if it is needed.
+    A few rows of A may still be missing in `base`, or all that there are, if it is None; then
+    ``A'A`` is only made if it is needed.
     """
 
-    base: Tensor
+    base: Tensor | None
     cross: Tensor
     n_samples: float
     rows: Tensor | None = None
 
+    @property
+    def size(self) -> int:
+        """Number of columns of A."""
+        return len(self.cross)
+
     @functools.cached_property
     def gram(self) -> Tensor:
         """``A'A``."""
-        return self.base if self.rows is None else with_products(self.base, self.rows)
+        base = self.cross.new_zeros(self.size, self.size) if self.base is None else self.base
+        return base if self.rows is None else with_products(base, self.rows)
+
+    @functools.cached_property
+    def spectrum(self) -> Spectrum | None:
+        """Eigenvalues and eigenvectors, if there are so few rows that they are soon found."""
+        if self.base is not None or self.rows is None or len(self.rows) > self.size // SPAN:
+            return None
+        return Spectrum(self.rows, self.cross, self.probes)
 
     @functools.cached_property
     def scale(self) -> float:
         """Mean diagonal of ``A'A``: what ridges are relative to."""
-        missing = 0.0 if self.rows is None else float(self.rows.square().sum()) / len(self.base)
-        return float(self.base.diagonal().mean()) + missing or 1.0
+        known = 0.0 if self.base is None else float(self.base.diagonal().mean())
+        missing = 0.0 if self.rows is None else float(self.rows.square().sum()) / self.size
+        return known + missing or 1.0
 
     def times(self, x: Tensor) -> Tensor:
         """Return ``A'A x``."""
-        image = self.base @ x
+        image = torch.zeros_like(x) if self.base is None else self.base @ x
         return image if self.rows is None else image.addmm_(self.rows.T, self.rows @ x)
 
     @functools.cached_property
@@ -62,21 +80,21 @@ class Sums:
         The trace is at most N and corrects N: known to ``sqrt(2 N / probes)`` it is known well
         enough.
         """
-        size = len(self.base)
-        n_probes = PROBES if self.n_samples > 4 * size else 4 * PROBES
-        if size <= n_probes:
-            return torch.eye(size, dtype=self.base.dtype, device=self.base.device)
-        signs = np.random.RandomState(0).randint(0, 2, (size, n_probes)) * 2.0 - 1.0
-        return torch.as_tensor(signs / n_probes**0.5).to(self.base)
+        n_probes = PROBES if self.n_samples > 4 * self.size else 4 * PROBES
+        if self.size <= n_probes:
+            return torch.eye(self.size, dtype=self.cross.dtype, device=self.cross.device)
+        signs = np.random.RandomState(0).randint(0, 2, (self.size, n_probes)) * 2.0 - 1.0
+        return torch.as_tensor(signs / n_probes**0.5).to(self.cross)
 
     def some(self, n_columns: int) -> Sums:
         """Return the sums over some columns of A, always the same."""
-        order = np.random.RandomState(0).permutation(len(self.base))[:n_columns]
-        own = torch.as_tensor(np.sort(order), device=self.base.device)
-        gram = self.base[own[:, None], own]
-        if self.rows is not None:
-            gram = with_products(gram, self.rows[:, own])
-        return Sums(gram, self.cross[own], self.n_samples)
+        order = np.random.RandomState(0).permutation(self.size)[:n_columns]
+        own = torch.as_tensor(np.sort(order), device=self.cross.device)
+        base = None if self.base is None else self.base[own[:, None], own]
+        rows = None if self.rows is None else self.rows[:, own]
+        if base is not None and rows is not None:
+            base, rows = with_products(base, rows), None
+        return Sums(base, self.cross[own], self.n_samples, rows)
 
     def residual(self, ridge: float, inverse: float, squared: float) -> float:
         """Return ``|Y - A Omega|^2``, of ``tr(B'MB)`` and ``tr(B'MMB)``.
@@ -88,12 +106,19 @@ class Sums:
 
     def left(self, ridge: float, trace: float) -> float:
         """Return ``N - df``, of ``tr(M)``."""
-        return self.n_samples - (len(self.base) - ridge * trace)
+        return self.n_samples - (self.size - ridge * trace)
+
+    def left_out_error(self, ridge: float) -> float:
+        """Return the error on data left out, over N."""
+        if self.spectrum is None:
+            return left_out_error(self.gram, self.cross, self.n_samples, ridge)
+        inverse, squared, df = self.spectrum.sums(ridge)
+        return self.error(self.residual(ridge, inverse, squared), self.n_samples - df)
 
     def error(self, residual: float, left: float) -> float:
         """Return the error on data left out, over N."""
-        # None is left where rounding has made the Gram matrix indefinite: nothing can be told.
-        if not residual > 0 or left < 0.01 * self.n_samples:
+        # Where next to nothing is left, rounding would decide: nothing can be told.
+        if not residual > NOTHING * self.n_samples or left < 0.01 * self.n_samples:
             return math.inf
         return residual / left**2
 
@@ -145,6 +170,9 @@ def regress(sums: Sums, ridge: float | str = "auto", kept: Factor | None = None)
     kept
         A factor of ``A'A`` with some ridge. It makes the answer cheaper and never another one.
     """
+    if sums.spectrum is not None and ridge != 0:
+        value = sums.scale * (GRID[_best(sums)[0]] if isinstance(ridge, str) else ridge)
+        return Regression(value, sums.left_out_error(value), sums.spectrum.solution(value), None)
     curve = Curve(sums, kept) if kept is not None and (kept.ridge > 0 or ridge == 0) else None
     if isinstance(ridge, str):
         index, curve = _best(sums, curve)
@@ -179,14 +207,14 @@ def regress(sums: Sums, ridge: float | str = "auto", kept: Factor | None = None)
 
 def _best(sums: Sums, curve: Curve | None = None) -> tuple[int, Curve | None]:
     """Return the point of the grid with the least error, and the curve that has shown it."""
-    size = len(sums.base)
+    size = sums.size
     start = START if size <= COARSE else _best(sums.some(size // 4))[0]
 
     @functools.cache
     def error(index: int) -> float:
-        return left_out_error(sums.gram, sums.cross, sums.n_samples, GRID[index] * sums.scale)
+        return sums.left_out_error(GRID[index] * sums.scale)
 
-    while size > DIRECT:
+    while size > DIRECT and sums.spectrum is None:
         if curve is None:
             factor = Factor.of(sums.gram, GRID[start] * sums.scale)
             if factor is None:
@@ -279,11 +307,13 @@ class Curve:
         now, before = self._sums(ridge, n_steps), self._sums(ridge, n_steps - 1)
         residual, left = self.sums.residual(ridge, *now[:2]), self.sums.left(ridge, now[2])
         inverse, squared, trace = (
-            2 * abs(a - b) * rate / (1 - rate) + 1e-12 * abs(a)
+            2 * abs(a - b) * rate / (1 - rate) + ROUNDING * abs(a)
             for a, b in zip(now, before, strict=True)
         )
         doubt, other = inverse + ridge * squared, ridge * trace
-        least = self.sums.error(max(residual - doubt, 0.0), left + other)
+        least = self.sums.error(residual - doubt, left + other)
+        if self.sums.error(residual + doubt, left + other) < least:  # more steps may tell
+            least = 0.0
         return least, self.sums.error(residual + doubt, left - other)
 
     def _sums(self, ridge: float, n_steps: int) -> tuple[float, float, float]:

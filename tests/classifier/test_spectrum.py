@@ -1,0 +1,123 @@
+import numpy as np
+import pytest
+import torch
+
+from clsnet.classifier.analytic import TOTAL, AnalyticClassifier, Rule
+from clsnet.classifier.curvature import FewSamples
+from clsnet.classifier.ridge import GRID, Sums, left_out_error, regress
+from clsnet.classifier.spectrum import SPAN, Spectrum
+from tests.literal import one_hot
+
+CPU = torch.device("cpu")
+SIZE = 1200  # so large that the walk begins with a quarter of the columns, and goes by curves
+RANDOM = np.random.default_rng(0)
+WEIGHTS = RANDOM.standard_normal((30, SIZE))
+CENTRES = RANDOM.standard_normal((5, 30)) * 0.5
+
+
+def samples(n, seed=0, classes=range(5)):
+    random = np.random.default_rng(seed)
+    y = np.resize(np.array(classes), n)
+    A = np.maximum((CENTRES[y] + random.standard_normal((n, 30))) @ WEIGHTS, 0)
+    return torch.from_numpy(A), y
+
+
+def sums(A, y):
+    """The same samples, as rows and as a Gram matrix."""
+    cross = A.T @ one_hot(y, range(5))
+    return Sums(None, cross, len(A), A), Sums(A.T @ A, cross, len(A))
+
+
+@pytest.fixture(params=["plain", "one", "twice", "few classes"])
+def data(request):
+    n = 1 if request.param == "one" else 60
+    A, y = samples(n, classes=range(2) if request.param == "few classes" else range(5))
+    return (A[np.arange(n) // 2], y[np.arange(n) // 2]) if request.param == "twice" else (A, y)
+
+
+@pytest.mark.parametrize("ridge", [GRID[13], GRID[18], GRID[-1]])
+def test_sums_are_those_of_the_inverse(data, ridge):
+    few, _ = sums(*data)
+    A, B = few.rows.numpy(), few.cross.numpy()
+    value = ridge * few.scale
+    M = np.linalg.inv(A.T @ A + value * np.eye(SIZE))
+    v = few.probes.numpy()
+    expected = [np.trace(B.T @ M @ B), np.sum((M @ B) ** 2), np.sum(v * (A.T @ A @ (M @ v)))]
+    np.testing.assert_allclose(few.spectrum.sums(value), expected, rtol=1e-6)
+    solution = few.spectrum.solution(value).numpy()
+    np.testing.assert_allclose(solution, M @ B, atol=1e-7 * np.abs(M @ B).max())
+
+
+@pytest.mark.parametrize("ridge", ["auto", 1e-4, 0.1])
+def test_few_samples_are_solved_as_their_gram_matrix_is(data, ridge):
+    few, many = sums(*data)
+    assert few.spectrum is not None
+    assert many.spectrum is None
+    one, other = regress(few, ridge), regress(many, ridge)
+    assert one.ridge == pytest.approx(other.ridge, rel=1e-12)
+    assert one.error == pytest.approx(other.error, rel=1e-6)
+    scale = float(other.omega.abs().max())
+    torch.testing.assert_close(one.omega, other.omega, rtol=0, atol=1e-7 * scale)
+
+
+@pytest.mark.parametrize("ridge", [1e-12, 1e-8, 1e-3])
+def test_a_tiny_ridge_costs_no_digits(data, ridge):
+    """Written for samples, as ``A'(A A' + ridge I)^-1 Y``, it is an innocent matrix."""
+    few, _ = sums(*data)
+    A, Y = data[0].numpy(), one_hot(data[1], range(5))
+    value = ridge * few.scale
+    expected = A.T @ np.linalg.lstsq(A @ A.T + value * np.eye(len(A)), Y, rcond=1e-15)[0]
+    found = few.spectrum.solution(value).numpy()
+    np.testing.assert_allclose(found, expected, atol=1e-8 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("index", [0, 6, 12, 18, 24])
+def test_errors_are_those_of_a_factorisation(data, index):
+    few, many = sums(*data)
+    value = GRID[index] * few.scale
+    expected = left_out_error(many.gram, many.cross, many.n_samples, value)
+    assert few.left_out_error(value) == pytest.approx(expected, rel=1e-4)
+
+
+def test_no_ridge_at_all_is_left_to_the_general_solution():
+    few, many = sums(*samples(20))
+    torch.testing.assert_close(regress(few, 0.0).omega, regress(many, 0.0).omega)
+
+
+def test_samples_that_are_all_zero_have_no_spectrum_and_no_weights():
+    zero = torch.zeros(3, SIZE, dtype=torch.float64)
+    spectrum = Spectrum(zero, torch.zeros(SIZE, 2, dtype=torch.float64), zero.T)
+    assert spectrum.sums(1.0) == (0.0, 0.0, 0.0)
+    assert spectrum.solution(1.0).abs().max() == 0
+
+
+@pytest.mark.parametrize("retain", ["total", "tasks", "classes"])
+def test_whether_samples_are_few_makes_no_difference(retain):
+    """Ten tasks, the first of which are few together, in two orders, and all at once."""
+    tasks = [samples(SIZE // SPAN // 4, seed, classes=(seed % 5, 4)) for seed in range(10)]
+    models = []
+    for order in (tasks, tasks[::-1]):
+        model = AnalyticClassifier(Rule(retain=retain), SIZE, CPU)
+        for number, (A, y) in enumerate(order):
+            model = model.learn(lambda A=A, y=y: [(A, y)])
+            if retain == TOTAL:
+                assert isinstance(model.traces[TOTAL], FewSamples) == (number < 4)
+        models.append(model)
+    A, y = (np.concatenate([task[i] for task in tasks]) for i in range(2))
+    whole, _ = sums(torch.from_numpy(A), y)
+    expected = regress(Sums(whole.gram, whole.cross, len(A))).omega
+    scale = float(expected.abs().max())
+    for model in models:
+        columns = [model.labels.index(label) for label in range(5)]
+        torch.testing.assert_close(model.omega[:, columns], expected, rtol=0, atol=1e-8 * scale)
+
+
+def test_few_samples_need_no_matrix_of_all_columns():
+    model = AnalyticClassifier(Rule(), SIZE, CPU)
+    for seed in range(3):
+        A, y = samples(10, seed)
+        model = model.learn(lambda A=A, y=y: [(A, y)])
+        assert model.factor is None
+        assert "gram" not in vars(model.traces[TOTAL])
+    kept = sum(tensor.numel() for tensor in model.traces[TOTAL].tensors().values())
+    assert kept == (30 + 5) * SIZE
