@@ -213,6 +213,18 @@ def test_unreadable_images_are_named_and_counted(shapes_folder, tmp_path, run_wa
     assert "2 unreadable images are left out." in done.out
 
 
+def test_a_run_on_another_folder_of_that_name_is_not_taken_for_ones_own(
+    benchmark, shapes_folder, tmp_path, run_warm
+):
+    root, command, _ = benchmark
+    other = tmp_path / "shapes"
+    shutil.copytree(shapes_folder, other)
+    (other / "square-r/3.png").unlink()
+    done = run_warm("bench", f"folder:{other}/2", *command[2:], "--out", root / "runs")
+    assert done.status == 2
+    assert "holds a run with another folder" in done.err
+
+
 def test_methods_without_a_network_learn_from_images_on_disk(shapes_folder, tmp_path, run_warm):
     done = run_warm(
         *("bench", f"folder:{shapes_folder}/2", "--method", "ewc", "--method", "il2m"),

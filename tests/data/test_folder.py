@@ -195,3 +195,12 @@ def test_sequences_that_cannot_be(pets, end, reason):
     (pets / "cat/0.png").write_bytes(b"unreadable, but not looked at")
     with pytest.raises(ClsnetError, match=reason):
         load_sequence(f"folder:{pets}{end}")
+
+
+def test_a_folder_is_known_by_its_files_wherever_it_lies(pets, put):
+    known = load_folder(pets).folder
+    moved = pets.with_name("elsewhere")
+    pets.rename(moved)
+    assert load_folder(moved).folder == known
+    put(moved / "cat/new.png", 1)
+    assert load_folder(moved).folder != known

@@ -30,6 +30,8 @@ class Dataset:
         What the classes are called.
     skipped
         A line about each file that was left out because it is unreadable.
+    folder
+        Of a folder, a digest of the names and sizes of its files: others may have the same name.
     """
 
     name: str
@@ -39,3 +41,4 @@ class Dataset:
     y_test: Labels
     class_names: tuple[str, ...]
     skipped: tuple[str, ...] = ()
+    folder: str | None = None

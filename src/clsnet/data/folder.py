@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -60,15 +61,15 @@ def load_folder(path: Path, strict: bool = False, report: Report | None = None) 
     seen = list(_look(Images(files, strict=strict), f"checking {path.name}", report))
     kept = np.array([not isinstance(one, str) for one in seen], bool)
     sizes = {one for one in seen if not isinstance(one, str)}
-    images = Images(
-        [files[i] for i in np.flatnonzero(kept)], size=None if len(sizes) == 1 else SIZE
-    )
+    files = [files[i] for i in np.flatnonzero(kept)]
+    images = Images(files, size=None if len(sizes) == 1 else SIZE)
     y = y[kept]
     test = part[kept] == 1 if len(folders) == 2 else _fifth(y)
     _check(path, classes, y, test, split=len(folders) == 2)
     name = "folder-" + re.sub(r"[^\w.-]+", "-", path.name)
     skipped = tuple(one for one in seen if isinstance(one, str))
-    return Dataset(name, images[~test], y[~test], images[test], y[test], classes, skipped)
+    parts = images[~test], y[~test], images[test], y[test]
+    return Dataset(name, *parts, classes, skipped, _digest(path, files))
 
 
 def folder_classes(path: Path) -> tuple[str, ...]:
@@ -112,6 +113,14 @@ def _look(images: Images, stage: str, report: Report | None) -> Iterator[tuple[i
         if report:
             report(stage, done, len(images))
         yield seen
+
+
+def _digest(path: Path, files: Sequence[str]) -> str:
+    digest = blake2b(digest_size=16)
+    for file in files:
+        inside = file.removeprefix(str(path)).replace(os.sep, "/")
+        digest.update(os.fsencode(f"{inside}\0{Path(file).stat().st_size}\0"))
+    return digest.hexdigest()
 
 
 def _fifth(y: Labels) -> npt.NDArray[np.bool_]:

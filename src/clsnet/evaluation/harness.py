@@ -56,6 +56,7 @@ class Job:
             "protocol": self.protocol,
             "version": __version__,
             "network": self.network,
+            "folder": sequence.dataset.folder,
         }
         wanted = json.loads(json.dumps({**self.config(), **rest}))  # as a file would hold it
         found = {**run["config"], **{key: run.get(key) for key in rest}}
@@ -106,6 +107,8 @@ class Job:
             run["seen_classes"] = len(seen)
         if self.network:
             run["network"] = self.network
+        if sequence.dataset.folder:
+            run["folder"] = sequence.dataset.folder
         if rank() == 0:
             write_run(self.path(sequence), run)
         return run
