@@ -18,6 +18,7 @@ from typing import Any
 
 import cached
 import fast_over_literal
+import few_samples
 import gram
 import page
 import per_class
@@ -34,6 +35,7 @@ TOPICS = {
     "gram": gram,
     "per_class": per_class,
     "small_task": small_task,
+    "few_samples": few_samples,
     "tasks": tasks,
     "cached": cached,
     "scaling": scaling,

@@ -19,6 +19,9 @@ FIGURES = {
     "small_task_over_fresh_solve": "a task of 100 samples, D = 10,000, over a fresh solution",
     "small_task_over_one_factorisation": "the same over one factorisation with a known ridge",
     "small_task_difference": "relative difference of their weights",
+    "few_samples_over_gram": "the first 100 samples, D = 10,000, over a solution by their Gram "
+    "matrix",
+    "few_samples_difference": "relative difference of their weights",
     "ten_tasks_over_ridge_classifier": "ten tasks over `RidgeClassifier` once, float64",
     "ten_tasks_over_ridge_classifier_float32": "the same, `RidgeClassifier` in float32",
     "ten_tasks_with_weights_after_each_over_ridge_classifier": "ten tasks with weights after each "
