@@ -47,3 +47,20 @@ def test_a_run_that_was_moved_names_no_folder(tmp_path: Path) -> None:
     assert _commands(tmp_path) == [
         "clsnet bench FashionMNIST-10/5 --method clsnet --orders 1 --seed 0"
     ]
+
+
+def test_tuned_runs_on_two_networks_are_two_and_each_names_its_own(tmp_path: Path) -> None:
+    for network in "ab":
+        config = {"preset": None, "tune": True, "backbone": network, "gamma": 1.0}
+        write(tmp_path / network, "clsnet-paper", 0.6, config=config)
+    first, second = _commands(tmp_path)
+    assert "--backbone a --tune" in first
+    assert "--backbone b --tune" in second
+
+
+def test_what_tuning_chose_is_no_option_and_what_it_was_given_is(tmp_path: Path) -> None:
+    config = {"preset": None, "tune": True, "views": 1, "gamma": 1.0}
+    write(tmp_path, "clsnet-paper", 0.6, config=config, chosen=["gamma"])
+    [command] = _commands(tmp_path)
+    assert "--option views=1 --tune" in command
+    assert "gamma" not in command

@@ -75,7 +75,7 @@ class Job:
         shuffle = "tasks" if self.protocol == DEMO else "classes"
         order = sequence.order(self.seed, self.index, shuffle)
         tasks = sequence.tasks(order)
-        options = dict(self.options)
+        options, chosen = dict(self.options), {}
         frozen = method.backbones and method.family != "bound"  # a bound trains its network
         kept = {"cache": self.cache} if self.cache and frozen else {}
         if self.tune and method.grid:
@@ -85,7 +85,8 @@ class Job:
                 progress(0, f"tuning {said}", accuracy)
 
             progress(0, "tuning", None)
-            options |= tune(method, tasks, self.seed, self.preset, options | kept, tried)
+            chosen = tune(method, tasks, self.seed, self.preset, options | kept, tried)
+            options |= chosen
         outcome = evaluate(
             lambda: method.build(self.seed, self.preset, **options, **kept),
             tasks,
@@ -101,10 +102,12 @@ class Job:
             seed=self.seed,
             protocol=self.protocol,
         )
-        chosen = options.get("backbone", "auto" if method.presets else "identity")
-        seen = seen_classes(chosen, sequence, self.seed)
+        backbone = options.get("backbone", "auto" if method.presets else "identity")
+        seen = seen_classes(backbone, sequence, self.seed)
         if seen or "backbone" in options:
             run["seen_classes"] = len(seen)
+        if chosen:
+            run["chosen"] = list(chosen)
         if self.network:
             run["network"] = self.network
         if sequence.dataset.folder:

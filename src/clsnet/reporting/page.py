@@ -24,7 +24,7 @@ from clsnet.reporting.paper import TABLE
 from clsnet.reporting.picture import Picture
 from clsnet.reporting.series import BOUNDS, curves, forgetting, hardware, leaking, ordered, orders
 from clsnet.reporting.sortable import LEAKING, name_of, sortable
-from clsnet.reporting.tables import Summary, number, summarise
+from clsnet.reporting.tables import Summary, number, summarise, told_apart
 
 
 def write_report(folder: Path, output: Path) -> list[str]:
@@ -67,7 +67,7 @@ def render(found: Folder, folder: Path, output: Path) -> tuple[str, list[Picture
         name = re.sub(r"[^a-z0-9]+", "-", sequence.lower()).strip("-") or "sequence"
         # Two sequences may differ only in what a file name cannot hold.
         name = f"{name}-{number_}" if any(p.name.startswith(f"{name}-") for p in drawn) else name
-        summaries = ordered(summaries)
+        summaries = told_apart(ordered(summaries))
         figures = pictures(name, summaries)
         drawn += figures.values()
         sections.append(_section(name, summaries, figures, f"{output.stem}_files"))
@@ -143,6 +143,8 @@ def _lead(summaries: Sequence[Summary]) -> str:
     """Say in one sentence who won, among those who did not leak and learned task by task."""
     honest = [s for s in summaries if not leaking(s) and s.method not in BOUNDS]
     counted = _count(len(summaries), "method")
+    if summaries[0].common:
+        counted += f", all with {escape(' and '.join(summaries[0].common))}"
     if not honest:
         return f"{counted}, none of them an honest learner of one task after another."
     best = honest[0]

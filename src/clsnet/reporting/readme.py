@@ -12,7 +12,7 @@ from clsnet.evaluation.protocol import DEMO
 from clsnet.evaluation.store import read_runs
 from clsnet.methods import get_method
 from clsnet.reporting.paper import paper_row
-from clsnet.reporting.tables import Summary, megabytes, number, summarise
+from clsnet.reporting.tables import Summary, megabytes, number, summarise, told_apart
 
 BLOCK = re.compile(r"(<!-- (\w+):([^>\n]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 HEADS = ("method", "Avg Acc", "± orders", "orders", "BWT", "FWT", "learn (s)", "on", "MB")
@@ -37,7 +37,8 @@ def _table(results: Path, sequences: str) -> str:
     summaries = [s for s in found if s.sequence in (sequence, *others)]
     if not summaries:
         raise ClsnetError(f"{results} holds no run of {sequence}.")
-    rows = sorted(summaries, key=lambda s: (s.protocol == DEMO, -(s.mean("avg_acc") or 0)))
+    order = sorted(summaries, key=lambda s: (s.protocol == DEMO, -(s.mean("avg_acc") or 0)))
+    rows = told_apart(order)
     lines = ["| " + " | ".join(HEADS) + " |", "|---" + "|--:" * (len(HEADS) - 1) + "|"]
     for summary in rows:
         title, *cells = _cells(summary)

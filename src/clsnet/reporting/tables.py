@@ -12,7 +12,10 @@ from clsnet.evaluation.protocol import DEMO
 
 @dataclass(frozen=True)
 class Summary:
-    """Runs of one method in one configuration over several orders."""
+    """Runs of one method in one configuration over several orders.
+
+    `common` are options that need no mention, as all that it stands among have them.
+    """
 
     sequence: str
     method: str
@@ -21,12 +24,14 @@ class Summary:
     tuned: bool
     runs: Sequence[dict[str, Any]]
     options: tuple[str, ...] = ()
+    common: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
         """Method, with what sets it apart."""
         extras = [self.preset, "tuned" if self.tuned else None]
-        extras += [option.removeprefix("backbone=") for option in self.options]
+        apart = [option for option in self.options if option not in self.common]
+        extras += [option.removeprefix("backbone=") for option in apart]
         extras.append("SEEN CLASSES" if self.seen else None)
         extras.append("LEAKING protocol" if self.protocol == DEMO else None)
         return ", ".join([self.method, *filter(None, extras)])
@@ -58,10 +63,27 @@ def summarise(runs: Iterable[dict[str, Any]]) -> list[Summary]:
         config = dict(run["config"])
         preset, tuned = config.pop("preset", None), bool(config.pop("tune", False))
         # What tuning chose may differ from order to order.
-        given = () if tuned else tuple(f"{name}={value}" for name, value in config.items())
+        chosen = run.get("chosen", [name for name in config if tuned and name != "backbone"])
+        given = tuple(f"{name}={value}" for name, value in config.items() if name not in chosen)
         kind = (run["sequence"], run["method"], preset, run["protocol"], tuned)
         groups.setdefault(Summary(*kind, runs=(), options=given), []).append(run)
     return [replace(kind, runs=group) for kind, group in groups.items()]
+
+
+def told_apart(summaries: Sequence[Summary]) -> list[Summary]:
+    """Leave options out of titles that all of several summaries have.
+
+    Examples
+    --------
+    >>> one = Summary("A-2/1", "ncm", None, "agnostic", False, [], ("backbone=b", "views=1"))
+    >>> [summary.title for summary in told_apart([one, replace(one, options=("backbone=b",))])]
+    ['ncm, views=1', 'ncm']
+    """
+    first, *others = summaries
+    if not others:
+        return [first]
+    shared = tuple(o for o in first.options if all(o in other.options for other in others))
+    return [replace(summary, common=shared) for summary in summaries]
 
 
 def number(value: float | None, digits: int = 4) -> str:
