@@ -46,3 +46,15 @@ def test_a_run_with_an_option_of_several_values_is_found_again(noise, tmp_path):
     assert job.stored(noise)["avg_acc"] == run["avg_acc"]
     with pytest.raises(ClsnetError, match=r"holds a run with another hidden \(\[4\]\)"):
         Job(*start, options=(("hidden", (5,)), ("epochs", 1))).stored(noise)
+
+
+def test_a_tuned_run_tells_what_was_chosen_and_is_found_again(tmp_path):
+    X, y = np.eye(20, dtype=np.float32).repeat(5, axis=0), np.arange(20).repeat(5) // 5 % 4
+    data = TaskSequence(Dataset("Rows", X, y, X, y, tuple("abcd")), 4, 2)
+    options = (("hidden", (4,)), ("epochs", 1))
+    job = Job("ewc", 0, 0, None, "agnostic", True, tmp_path, options=options)
+    run = job.run(data, lambda *line: None)
+    assert run["chosen"] == ["strength"]
+    assert run["config"]["strength"] in (1e2, 1e3, 1e4, 1e5)
+    assert run["config"]["epochs"] == 1
+    assert job.stored(data)["chosen"] == ["strength"]
