@@ -11,8 +11,8 @@ SPAN = 8  # worth its eigenvectors up to one eighth of the dimension
 class Spectrum:
     """``M = (A'A + ridge I)^-1`` for every ridge, from the eigenvectors of ``A A'``.
 
-    Of a thousand columns of Omega's rows, ten samples say something about ten. With V the
-    eigenvectors of ``A A'``, those of ``A'A`` are ``A'V``, and ``A'Y`` lies among them.
+    Ten samples span ten directions, however many columns they have. With V the eigenvectors of
+    ``A A'``, these are ``A'V``, the eigenvectors of ``A'A``; ``A'Y`` and the weights lie in them.
 
     Parameters
     ----------
