@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from clsnet.classifier.analytic import TOTAL, AnalyticClassifier, Rule
+from clsnet.classifier.analytic import MERGED, TOTAL, AnalyticClassifier, Rule
 from clsnet.classifier.curvature import FewSamples
 from clsnet.classifier.ridge import GRID, Sums, left_out_error, regress
 from clsnet.classifier.spectrum import SPAN, Spectrum
@@ -94,7 +94,8 @@ def test_samples_that_are_all_zero_have_no_spectrum_and_no_weights():
 @pytest.mark.parametrize("retain", ["total", "tasks", "classes"])
 def test_whether_samples_are_few_makes_no_difference(retain):
     """Ten tasks, the first of which are few together, in two orders, and all at once."""
-    tasks = [samples(SIZE // SPAN // 4, seed, classes=(seed % 5, 4)) for seed in range(10)]
+    most = SIZE // (MERGED if retain == TOTAL else SPAN)
+    tasks = [samples(most // 4, seed, classes=(seed % 5, 4)) for seed in range(10)]
     models = []
     for order in (tasks, tasks[::-1]):
         model = AnalyticClassifier(Rule(retain=retain), SIZE, CPU)

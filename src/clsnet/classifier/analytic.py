@@ -31,6 +31,7 @@ from clsnet.errors import ClsnetError
 
 Batches = Callable[[], Iterable[Batch]]
 TOTAL = "total"
+MERGED = 32  # few samples are factorised anew with every task up to this part of the dimension
 TOO_LARGE = "these samples hold values too large to be squared; scale them down."
 
 
@@ -300,7 +301,7 @@ class AnalyticClassifier:
         for key, trace in kept.items():
             if key in traces:
                 old = traces[key]
-                only = self.rule.retain == TOTAL and not few_together([old, trace])
+                only = self.rule.retain == TOTAL and not few_together([old, trace], MERGED)
                 old = old.dense if only else old
                 grown = Growing.joined(old, trace) if only and self._plain else None
                 traces[key] = grown or old.merge(trace, gamma)

@@ -230,13 +230,13 @@ def total(traces: Sequence[FullTrace]) -> FullTrace:
     return FullTrace(labels, mirror(gram), cross, n_samples)
 
 
-def few_together(traces: Sequence[Trace]) -> list[FewSamples]:
-    """Return all traces if their rows together are so few that they need no Gram matrix."""
+def few_together(traces: Sequence[Trace], part: int = SPAN) -> list[FewSamples]:
+    """Return all traces if their rows together are at most a `part`-th as many as columns."""
     few = [trace for trace in traces if isinstance(trace, FewSamples)]
     if len(few) < len(traces):
         return []
     n_rows = sum(len(trace.rows) for trace in few)
-    return few if n_rows <= few[0].rows.shape[1] // SPAN else []
+    return few if n_rows <= few[0].rows.shape[1] // part else []
 
 
 class LowRankTrace(Trace):
