@@ -162,3 +162,30 @@ def test_a_folder_without_a_run_is_an_error_and_leaves_no_page(tmp_path: Path, w
 def test_a_page_that_is_a_folder_is_an_error(tmp_path: Path, folder: Path) -> None:
     with pytest.raises(ClsnetError, match="is a folder"):
         write_report(folder, tmp_path)
+
+
+def test_seconds_of_two_machines_are_not_averaged(tmp_path: Path) -> None:
+    gpu = {"gpu": "NVIDIA H200", "threads": "16"}
+    write(tmp_path / "runs", "clsnet", 0.9, sequence="Digits-10/5")
+    write(tmp_path / "runs", "clsnet", 0.9, order=1, sequence="Digits-10/5", environment=gpu)
+    write_report(tmp_path / "runs", tmp_path / "report.html")
+    page = Page((tmp_path / "report.html").read_text())
+    [cells] = page.rows().values()
+    assert "data-value" in cells[0]
+    assert "data-value" not in cells[-1]
+    assert "2 CPU threads, NVIDIA H200" in page.texts("td")
+    assert "Accuracy against time" not in page.texts("h3")
+    write(tmp_path / "runs", "ncm", 0.6, sequence="Digits-10/5")
+    write_report(tmp_path / "runs", tmp_path / "report.html")
+    assert "Accuracy against time" in Page((tmp_path / "report.html").read_text()).texts("h3")
+
+
+def test_what_all_runs_share_is_said_once(tmp_path: Path) -> None:
+    for method, views in (("clsnet", 1), ("clsnet", 2), ("ncm", 2)):
+        config = {"preset": None, "tune": False, "backbone": "w.safetensors", "views": views}
+        write(tmp_path / f"{method}{views}", method, 0.9, sequence="Digits-10/5", config=config)
+    write_report(tmp_path, tmp_path / "report.html")
+    page = Page((tmp_path / "report.html").read_text())
+    titles = {"clsnet, views=1 1 order", "clsnet, views=2 1 order", "ncm, views=2 1 order"}
+    assert set(page.rows()) == titles
+    assert "3 methods, all with backbone=w.safetensors." in page.texts("p", class_="lead")[0]

@@ -44,14 +44,15 @@ def pictures(prefix: str, summaries: Sequence[Summary]) -> dict[str, Picture]:
         made = {
             "accuracy": _accuracy(f"{prefix}-accuracy", summaries),
             "memory": _scatter(f"{prefix}-memory", summaries, "memory (MB)", total_mb, _paper_mb),
-            "time": _scatter(
+        }
+        if any(len(summary.machines) == 1 for summary in summaries):
+            made["time"] = _scatter(
                 f"{prefix}-time",
                 summaries,
                 "learning time (s)",
-                lambda s: s.mean("seconds", "learn") or 0.0,
+                lambda s: s.mean("seconds", "learn"),
                 lambda row: float(row.seconds),
-            ),
-        }
+            )
         if len(summaries[0].matrix()) > 1:
             made["forgetting"] = _forgetting(f"{prefix}-forgetting", summaries)
         for i, summary in enumerate(summaries):
@@ -190,14 +191,18 @@ def _scatter(
     name: str,
     summaries: Sequence[Summary],
     axis: str,
-    cost: Callable[[Summary], float],
+    cost: Callable[[Summary], float | None],
     published: Callable[[Any], float],
 ) -> Picture:
     figure, axes = canvas(WIDTH, 290, 42, 8, 8, 34)
     rows = TABLE.get(summaries[0].sequence, {})
-    points = [(max(cost(s), 1e-3), s.mean("avg_acc") or 0.0) for s in summaries]
+    known = [
+        (summary, look, (max(spent, 1e-3), summary.mean("avg_acc") or 0.0))
+        for summary, look in zip(summaries, looks(summaries), strict=True)
+        if (spent := cost(summary)) is not None
+    ]
     theirs = [(published(row), row.avg_acc) for row in rows.values()]
-    across, up = zip(*points, *theirs, strict=True)
+    across, up = zip(*(point for *_, point in known), *theirs, strict=True)
     ratio = max(across) / min(across)
     room = max(1.2 * ratio**0.12, (10 / ratio) ** 0.5)  # a decade at least, or there are no ticks
     axes.set_xscale("log")
@@ -211,7 +216,7 @@ def _scatter(
     axes.set(xlabel=f"{axis}, logarithmic", ylabel="average accuracy after the last task")
     texts: list[Label] = []
     tips: list[str] = []
-    for point, summary, look in zip(points, summaries, looks(summaries), strict=True):
+    for summary, look, point in known:
         own = {"color": look.colour, "marker": look.marker, "zorder": 3}
         size = 7 if look.weight == "bold" else 5.5
         axes.plot(*point, **own, markersize=size, linestyle="", gid=f"{TIP}{len(tips)}")

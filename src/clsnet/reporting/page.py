@@ -22,7 +22,7 @@ from clsnet.reporting.figures import pictures
 from clsnet.reporting.folder import Folder, read_folder
 from clsnet.reporting.paper import TABLE
 from clsnet.reporting.picture import Picture
-from clsnet.reporting.series import BOUNDS, curves, forgetting, hardware, leaking, ordered, orders
+from clsnet.reporting.series import BOUNDS, curves, forgetting, leaking, ordered, orders
 from clsnet.reporting.sortable import LEAKING, name_of, sortable
 from clsnet.reporting.tables import Summary, number, summarise, told_apart
 
@@ -98,7 +98,7 @@ def _section(
     def figure(key: str, heading: str, caption: str) -> str:
         return _figure(figures[key], beside, f"<h3>{heading}</h3>", caption)
 
-    machines = dict.fromkeys(hardware(summary) for summary in summaries)
+    machines = dict.fromkeys(name for summary in summaries for name in summary.machines)
     published = " Hollow rings: as published by the paper." if _has_paper(summaries) else ""
     charts = figure(
         "accuracy",
@@ -116,12 +116,13 @@ def _section(
         "Accuracy against memory",
         f"Model and exemplars together; up and left is better.{published}",
     )
-    charts += figure(
-        "time",
-        "Accuracy against time",
-        f"Measured on {escape('; '.join(machines))}: compare times of the same machine only."
-        f"{published}",
-    )
+    if "time" in figures:
+        charts += figure(
+            "time",
+            "Accuracy against time",
+            f"Measured on {escape('; '.join(machines))}: compare times of the same machine only."
+            f"{published}",
+        )
     matrices = "".join(
         _figure(figures[f"matrix-{i}"], beside, "", LEAKING if leaking(summary) else "")
         for i, summary in enumerate(summaries)

@@ -55,8 +55,6 @@ def _table(results: Path, sequences: str) -> str:
 
 
 def _cells(summary: Summary) -> list[str]:
-    environment = summary.runs[0]["environment"]
-    gpu = environment["gpu"]
     return [
         f"**{summary.title}**" if summary.protocol == DEMO else summary.title,
         number(summary.mean("avg_acc")),
@@ -65,7 +63,7 @@ def _cells(summary: Summary) -> list[str]:
         number(summary.mean("bwt")),
         number(summary.mean("fwt")),
         number(summary.mean("seconds", "learn"), 1),
-        f"{environment['threads']} CPU threads" if gpu == "none" else gpu,
+        ", ".join(summary.machines),
         megabytes(summary.mean("memory", "model_mb"), summary.mean("memory", "exemplar_mb")),
     ]
 

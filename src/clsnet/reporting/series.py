@@ -57,15 +57,6 @@ def total_mb(summary: Summary) -> float:
     return sum(size or 0.0 for size in sizes)
 
 
-def hardware(summary: Summary) -> str:
-    """Say what the time was measured on."""
-    machines = (run["environment"] for run in summary.runs)
-    names = dict.fromkeys(
-        _threads(one["threads"]) if one["gpu"] == "none" else one["gpu"] for one in machines
-    )
-    return ", ".join(names)
-
-
 def orders(summary: Summary) -> str:
     """Say how many orders were run.
 
@@ -76,7 +67,3 @@ def orders(summary: Summary) -> str:
     """
     n = len(summary.runs)
     return f"{n} order" if n == 1 else f"{n} orders"
-
-
-def _threads(count: str) -> str:
-    return f"{count} CPU thread" if count == "1" else f"{count} CPU threads"

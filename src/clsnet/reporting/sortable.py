@@ -7,7 +7,7 @@ from html import escape
 
 from clsnet.methods import methods
 from clsnet.reporting.paper import TABLE, Row, paper_row
-from clsnet.reporting.series import hardware, leaking, orders
+from clsnet.reporting.series import leaking, orders
 from clsnet.reporting.tables import Summary, number
 
 PAPER_HARDWARE = "RTX 3080 Ti"
@@ -100,7 +100,7 @@ def _row(summary: Summary, published: Row | None) -> str:
     return (
         f'<tr class="{kind}"><th scope="row">{name_of(summary)}'
         f" <small>{orders(summary)}</small></th>{''.join(cells)}"
-        f"<td>{escape(hardware(summary))}</td></tr>"
+        f"<td>{escape(', '.join(summary.machines))}</td></tr>"
     )
 
 

@@ -41,8 +41,20 @@ class Summary:
         """Whether the backbone was pretrained on some of the classes."""
         return any(run.get("seen_classes") for run in self.runs)
 
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """What runs were made on."""
+        places = (run["environment"] for run in self.runs)
+        names = (_threads(one["threads"]) if one["gpu"] == "none" else one["gpu"] for one in places)
+        return tuple(dict.fromkeys(names))
+
     def mean(self, name: str, *path: str) -> float | None:
-        """Return the mean over orders of a field, such as ``("seconds", "learn")``."""
+        """Return the mean over orders of a field, such as ``("seconds", "learn")``.
+
+        Seconds of different machines have no mean.
+        """
+        if name == "seconds" and len(self.machines) > 1:
+            return None
         values = [_field(run, name, *path) for run in self.runs]
         return None if None in values else statistics.fmean(values)
 
@@ -106,6 +118,10 @@ def megabytes(model: float | None, exemplars: float | None) -> str:
     ('5.83 + 5.98', '6.13')
     """
     return f"{number(model, 2)} + {number(exemplars, 2)}" if exemplars else number(model, 2)
+
+
+def _threads(count: str) -> str:
+    return f"{count} CPU thread" if count == "1" else f"{count} CPU threads"
 
 
 def _field(run: dict[str, Any], name: str, *path: str) -> Any:
