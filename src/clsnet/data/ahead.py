@@ -15,7 +15,7 @@ import numpy as np
 from clsnet.data.images import Images
 
 AHEAD = 3
-MANY = 1000  # images that are worth a process
+MANY = 500  # images that are worth a process
 
 _images: Images | None = None
 

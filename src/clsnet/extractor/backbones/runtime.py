@@ -95,7 +95,7 @@ def fastest(network: nn.Module, example: Tensor) -> Run:
 
 
 def in_pytorch(network: nn.Module, x: Tensor) -> Tensor:
-    """Run a network in float32, a few images at a time: as many as a CPU's caches hold."""
+    """Run a network in float32, in parts: few images fit into a CPU's caches, more into a GPU."""
     rows = ROWS if x.device.type == "cpu" else GPU_ROWS
     x = x.contiguous(memory_format=torch.channels_last)
     exactly = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
