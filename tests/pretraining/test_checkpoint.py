@@ -6,6 +6,7 @@ from torch import nn
 
 from clsnet.errors import ClsnetError
 from clsnet.pretraining.checkpoint import Checkpoint
+from clsnet.pretraining.muon import Group, Muon
 
 RUN = {"network": "resnet18", "classes": ("cat", "dog"), "mean": (0.1, 0.25, 1 / 3), "epochs": 60}
 
@@ -19,12 +20,13 @@ def model():
 
 
 def optimiser_of(model):
-    return torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, nesterov=True)
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    return Muon([Group(weights[1:], 0.1)], Group(weights[:1], 0.1), momentum=0.9)
 
 
 def step(model, optimiser, seed):
     x = torch.randn(5, 3, 4, 4, generator=torch.Generator().manual_seed(seed))
-    optimiser.zero_grad()
+    model.zero_grad()
     model(x).square().sum().backward()
     optimiser.step()
 
@@ -65,9 +67,10 @@ def test_the_next_step_is_the_same_after_restoring(model, written):
 )
 def test_a_checkpoint_of_another_run_is_refused(written, change, named):
     checkpoint, fresh, _ = written
+    optimiser = optimiser_of(fresh)
     before = copy.deepcopy(fresh.state_dict())
     with pytest.raises(ClsnetError, match=named) as error:
-        Checkpoint(checkpoint.path, {**RUN, **change}).restore(fresh, optimiser_of(fresh))
+        Checkpoint(checkpoint.path, {**RUN, **change}).restore(fresh, optimiser)
     assert str(checkpoint.path) in str(error.value)
     assert "\n" not in str(error.value)
     assert all(torch.equal(before[name], tensor) for name, tensor in fresh.state_dict().items())

@@ -1,4 +1,6 @@
 import copy
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -166,43 +168,34 @@ def test_batches_are_as_large_as_steps_allow():
 
 def test_norms_and_biases_do_not_decay(tiny):
     objective = SimSiam(tiny(4), HALF, HALF)
-    decayed, free, turned = loop._optimiser(objective, torch.device("cpu"), 256).param_groups
-    assert turned["params"] == []
-    assert (decayed["weight_decay"], free["weight_decay"]) == (5e-4, 0)
-    assert all(p.ndim > 1 for p in decayed["params"])
-    assert all(p.ndim == 1 for p in free["params"])
-    known = {id(p) for p in decayed["params"] + free["params"]}
+    optimiser = loop._optimiser(objective, 256)
+    decayed, free = optimiser.plain
+    assert optimiser.orthogonal.weights == []
+    assert (decayed.decay, free.decay) == (5e-4, 0)
+    assert all(p.ndim > 1 for p in decayed.weights)
+    assert all(p.ndim == 1 for p in free.weights)
+    known = {id(p) for p in decayed.weights + free.weights}
     assert known == {id(p) for p in objective.parameters() if p.requires_grad}
 
 
 def test_convolutions_behind_the_first_turn_and_nothing_else_does():
     objective = Supervised(Residual(18, small=True, n_classes=4), HALF, HALF)
-    groups = loop._optimiser(objective, torch.device("cpu"), 128).param_groups
-    assert [group["highest"] for group in groups] == [0.1, 0.1, 0.03]
+    optimiser = loop._optimiser(objective, 128)
+    groups = [*optimiser.plain, optimiser.orthogonal]
+    assert [group.rate for group in groups] == [0.1, 0.1, 0.03]
     turned = [name for name, p in objective.named_parameters() if p.ndim == 4][1:]
     names = {id(p): name for name, p in objective.named_parameters()}
-    assert [names[id(p)] for p in groups[-1]["params"]] == turned
-    assert sum(len(group["params"]) for group in groups) == len(names)
+    assert [names[id(p)] for p in groups[-1].weights] == turned
+    assert sum(len(group.weights) for group in groups) == len(names)
 
 
-def test_scaled_losses_in_float16_lead_where_plain_ones_do():
-    ends = []
-    for half in (True, False):
-        torch.manual_seed(0)
-        layer = torch.nn.Linear(8, 4)
-        scaler = torch.amp.GradScaler("cpu", loop.LOSS_SCALE, enabled=half)
-        optimiser = torch.optim.SGD(layer.parameters(), lr=0.1, momentum=0.9, fused=half)
-        for x in torch.randn(20, 16, 8):
-            optimiser.zero_grad()
-            with torch.autocast("cpu", torch.float16, enabled=half):
-                loss = layer(x).float().square().mean()
-            scaler.scale(loss).backward()
-            scaler.step(optimiser)
-            scaler.update()
-        ends.append(layer.weight.detach())
-    torch.testing.assert_close(*ends, atol=1e-2, rtol=1e-2)
-
-
-def test_nothing_is_scaled_on_a_cpu():
-    loss = torch.ones(())
-    assert loop._scaler(torch.device("cpu")).scale(loss) is loss
+def test_pretraining_does_not_wait_for_a_compiler_to_be_imported():
+    code = """if True:
+        import sys
+        import numpy as np
+        from clsnet.pretraining import Base, pretrain
+        X, y = np.zeros((8, 8, 8), np.uint8), np.arange(8) % 2
+        pretrain(Base("Black", X, y, X, y, ("a", "b")), epochs=1, device="cpu")
+        sys.exit("torch._dynamo" in sys.modules)
+    """
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from clsnet.pretraining.muon import Muon, orthogonal
+from clsnet.pretraining.muon import Group, Muon, orthogonal
 
 
 def convolutions(*shapes: tuple[int, ...]) -> list[nn.Parameter]:
@@ -36,8 +36,7 @@ def test_singular_vectors_stay_and_singular_values_become_one(shape):
 
 def test_steps_are_those_of_the_text_up_to_their_singular_values():
     [weight] = convolutions((4, 2, 3, 3))
-    optimiser = Muon([], [weight], momentum=0.9)
-    optimiser.param_groups[-1]["lr"] = 0.05
+    optimiser = Muon([], Group([weight], 0.05), momentum=0.9)
     expected = weight.detach().clone().flatten(1)
     momentum = torch.zeros_like(expected)
     for i in range(3):
@@ -47,18 +46,17 @@ def test_steps_are_those_of_the_text_up_to_their_singular_values():
         expected, momentum = literal_step(expected, gradient.flatten(1), momentum, 0.05)
     apart = (weight.detach().flatten(1) - expected).norm() / expected.norm()
     assert apart < 0.02  # three steps of 0.05, whose singular values are 0.7 to 1.2, not 1
-    kept = optimiser.state[weight]["momentum_buffer"].flatten(1)
+    kept = optimiser.momenta[weight].flatten(1)
     torch.testing.assert_close(kept, momentum)
 
 
 def test_weights_keep_their_norm_and_move_by_the_rate():
     weights = convolutions((8, 4, 3, 3), (8, 4, 3, 3), (16, 8, 1, 1))
-    optimiser = Muon([], weights, momentum=0.9)
+    optimiser = Muon([], Group(weights, 0.1), momentum=0.9)
     before = [weight.detach().clone() for weight in weights]
-    optimiser.param_groups[-1]["lr"] = 0.01
     for weight in weights:
         weight.grad = torch.randn_like(weight)
-    optimiser.step()
+    optimiser.step(share=0.1)
     for weight, old in zip(weights, before, strict=True):
         assert weight.norm().item() == pytest.approx(len(weight) ** 0.5, rel=1e-5)
         assert ((weight - old).norm() / old.norm()).item() == pytest.approx(0.01, rel=0.05)
@@ -66,8 +64,7 @@ def test_weights_keep_their_norm_and_move_by_the_rate():
 
 def test_a_gradient_of_zero_changes_nothing():
     [weight] = convolutions((8, 4, 3, 3))
-    optimiser = Muon([], [weight], momentum=0.9)
-    optimiser.param_groups[-1]["lr"] = 0.1
+    optimiser = Muon([], Group([weight], 0.1), momentum=0.9)
     before = weight.detach().clone()
     weight.grad = torch.zeros_like(weight)
     optimiser.step()
@@ -78,8 +75,7 @@ def test_the_scale_of_a_loss_does_not_matter():
     ends = []
     for scale in (1.0, 4096.0):
         [weight] = convolutions((8, 4, 3, 3))
-        optimiser = Muon([], [weight], momentum=0.9)
-        optimiser.param_groups[-1]["lr"] = 0.1
+        optimiser = Muon([], Group([weight], 0.1), momentum=0.9)
         weight.grad = scale * torch.ones_like(weight).cumsum(0)
         optimiser.step()
         ends.append(weight.detach())
@@ -89,37 +85,28 @@ def test_the_scale_of_a_loss_does_not_matter():
 def test_an_infinite_gradient_is_left_out_of_the_momentum_and_of_the_step():
     [weight] = convolutions((8, 4, 3, 3))
     bias = nn.Parameter(torch.ones(3))
-    optimiser = Muon([{"params": [bias]}], [weight], momentum=0.9, fused=True)
-    scaler = torch.amp.GradScaler("cpu", 2.0**4)
-    for group in optimiser.param_groups:
-        group["lr"] = 0.1
+    optimiser = Muon([Group([bias], 0.1)], Group([weight], 0.1), momentum=0.9)
     before = weight.detach().clone()
-    for gradient in (torch.inf, 1.0):
-        scaler.scale(bias.sum() + weight.sum()).backward()
-        weight.grad = gradient * torch.ones_like(weight)
-        scaler.unscale_(optimiser)
-        scaler.step(optimiser)
-        scaler.update()
-        optimiser.zero_grad()
-        if gradient == torch.inf:
+    for infinite in (1.0, 0.0):
+        weight.grad = torch.ones_like(weight) / (1 - infinite)
+        bias.grad = torch.ones(3)
+        optimiser.step(1.0, torch.tensor(infinite))
+        if infinite:
             torch.testing.assert_close(weight.detach(), before)
             assert torch.equal(bias, torch.ones(3))
-            assert torch.equal(optimiser.state[bias]["momentum_buffer"], torch.zeros(3))
+            assert not any(momentum.any() for momentum in optimiser.momenta.values())
     assert (weight - before).norm() > 0.05 * before.norm()
     assert weight.isfinite().all()
     torch.testing.assert_close(bias.detach(), torch.full((3,), 1 - 0.1 * 1.9))
 
 
 def test_without_convolutions_it_is_gradient_descent():
-    ends = []
-    for descend in (torch.optim.SGD, lambda groups, **options: Muon(groups, [], **options)):
-        weight = nn.Parameter(torch.arange(6.0).reshape(2, 3))
-        options = {"momentum": 0.9} if ends else {"momentum": 0.9, "nesterov": True}
-        optimiser = descend([{"params": [weight], "weight_decay": 0.1}], **options)
-        optimiser.param_groups[0]["lr"] = 0.1
-        for _ in range(4):
-            optimiser.zero_grad()
+    ours, theirs = (nn.Parameter(torch.arange(6.0).reshape(2, 3)) for _ in range(2))
+    expected = torch.optim.SGD([theirs], 0.1, momentum=0.9, weight_decay=0.1, nesterov=True)
+    found = Muon([Group([ours], 0.1, 0.1)], Group([], 0.0), momentum=0.9)
+    for _ in range(4):
+        for weight, optimiser in ((ours, found), (theirs, expected)):
+            weight.grad = None
             weight.sin().sum().backward()
             optimiser.step()
-        ends.append(weight.detach())
-    torch.testing.assert_close(*ends)
+    torch.testing.assert_close(ours, theirs)

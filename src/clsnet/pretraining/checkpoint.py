@@ -13,6 +13,7 @@ from torch import nn
 
 from clsnet.errors import ClsnetError
 from clsnet.files import write_atomically
+from clsnet.pretraining.muon import Muon
 
 FORMAT = "clsnet-pretraining"
 
@@ -34,17 +35,17 @@ class Checkpoint:
         self.path = path
         self.run: dict[str, Any] = json.loads(json.dumps(run))
 
-    def write(self, model: nn.Module, optimiser: torch.optim.Optimizer, epochs: int) -> None:
+    def write(self, model: nn.Module, optimiser: Muon, epochs: int) -> None:
         """Write atomically what `restore` needs."""
         tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
         for name, parameter in model.named_parameters():
-            if "momentum_buffer" in optimiser.state[parameter]:
-                tensors[f"momentum.{name}"] = optimiser.state[parameter]["momentum_buffer"]
+            if parameter in optimiser.momenta:
+                tensors[f"momentum.{name}"] = optimiser.momenta[parameter]
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
         metadata = {"format": FORMAT, "run": json.dumps(self.run), "epochs": str(epochs)}
         write_atomically(self.path, safetensors.torch.save(tensors, metadata=metadata))
 
-    def restore(self, model: nn.Module, optimiser: torch.optim.Optimizer) -> int:
+    def restore(self, model: nn.Module, optimiser: Muon) -> int:
         """Put weights and momenta back; return how many epochs they have seen, 0 without a file."""
         if not self.path.exists():
             return 0
@@ -68,5 +69,5 @@ class Checkpoint:
         for name, parameter in model.named_parameters():
             if f"momentum.{name}" in tensors:
                 momentum = torch.zeros_like(parameter).copy_(tensors[f"momentum.{name}"])
-                optimiser.state[parameter]["momentum_buffer"] = momentum
+                optimiser.momenta[parameter] = momentum
         return int(metadata["epochs"])

@@ -8,6 +8,7 @@ from torch import Tensor
 from clsnet.pretraining.objective import Objective, reduced_precision
 
 STEPS_BEFORE = 3  # in which libraries choose their kernels
+LOSS_SCALE = 2.0**12  # keeps gradients in the range of float16; halved if one leaves it
 
 
 class Gradients:
@@ -21,23 +22,28 @@ class Gradients:
     ----------
     objective
         Whose gradients are wanted.
-    scaler
-        Scales losses for float16.
+
+    Attributes
+    ----------
+    infinite
+        One if a gradient of the last batch has left its range, else zero.
 
     Examples
     --------
     >>> from clsnet.extractor.backbones.residual import Residual
     >>> from clsnet.pretraining.simsiam import SimSiam
     >>> objective = SimSiam(Residual(18, small=True), (0.5, 0.5, 0.5), (0.2, 0.2, 0.2))
-    >>> gradients = Gradients(objective, torch.amp.GradScaler(enabled=False))
+    >>> gradients = Gradients(objective)
     >>> figures = gradients(torch.rand(2, 3, 8, 8), torch.rand(2, 3, 8, 8))
-    >>> figures.shape, objective.network.conv1.weight.grad.shape
-    (torch.Size([2]), torch.Size([64, 3, 3, 3]))
+    >>> figures.shape, objective.network.conv1.weight.grad.shape, gradients.infinite.item()
+    (torch.Size([2]), torch.Size([64, 3, 3, 3]), 0.0)
     """
 
-    def __init__(self, objective: Objective, scaler: torch.amp.GradScaler) -> None:
+    def __init__(self, objective: Objective) -> None:
         self.objective = objective
-        self.scaler = scaler
+        self.infinite = torch.zeros(())
+        device = objective.mean.device
+        self._scale = torch.tensor(LOSS_SCALE if device.type == "cuda" else 1.0, device=device)
         self._shapes: list[torch.Size] = []
         self._steps = 0
         self._graph: torch.cuda.CUDAGraph | None = None
@@ -69,5 +75,10 @@ class Gradients:
         self.objective.zero_grad(set_to_none=True)
         with reduced_precision(drawn[0].device):
             figures = self.objective(*drawn)
-        self.scaler.scale(figures[0]).backward()
+        (figures[0] * self._scale).backward()
+        gradients = [p.grad for p in self.objective.parameters() if p.grad is not None]
+        torch._foreach_div_(gradients, self._scale)
+        finite = torch.stack(torch._foreach_norm(gradients)).isfinite().all()
+        self.infinite = 1 - finite.float()
+        self._scale *= 1 - self.infinite / 2
         return torch.stack(figures).detach()

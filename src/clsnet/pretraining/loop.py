@@ -6,23 +6,21 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
-from torch import Generator
+from torch import Generator, Tensor
 
 from clsnet.errors import ClsnetError
 from clsnet.pretraining.checkpoint import Checkpoint
 from clsnet.pretraining.feeding import Feed
 from clsnet.pretraining.gradients import Gradients
-from clsnet.pretraining.muon import Muon
+from clsnet.pretraining.muon import Group, Muon
 from clsnet.pretraining.objective import Objective
 
 MOMENTUM, DECAY, WARM_UP = 0.9, 5e-4, 0.1
 STEPS_AN_EPOCH = 64
 GROWTH = (0.625, 0.75, 0.875, 1.0)
-LOSS_SCALE = 2.0**12  # keeps gradients in the range of float16; halved if one leaves it
 SECONDS_BETWEEN_CHECKPOINTS = 20
 SECONDS_BETWEEN_FIGURES = 5
 
@@ -73,9 +71,8 @@ def train(
     device = data.device
     size = batch_size(len(data), data.size)
     steps = len(data) // size
-    optimiser = _optimiser(objective, device, size)
-    scaler = _scaler(device)
-    gradients = Gradients(objective, scaler)
+    optimiser = _optimiser(objective, size)
+    gradients = Gradients(objective)
     first = checkpoint.restore(objective, optimiser) if checkpoint else 0
     sides = [side(epoch / epochs, data.size) for epoch in range(epochs)]
     work = [pixels**2 for pixels in sides]
@@ -88,13 +85,9 @@ def train(
         order = torch.randperm(len(data), generator=random, device=device)[: steps * size]
         totals = torch.zeros(2, device=device)
         for step, (images, labels) in enumerate(data.batches(order, size)):
-            for group in optimiser.param_groups:
-                group["lr"] = group["highest"] * rate((epoch + (step + 0.5) / steps) / epochs)
             drawn = objective.draw(images, labels, sides[epoch], random)
             totals += gradients(*drawn)
-            scaler.unscale_(optimiser)
-            scaler.step(optimiser)
-            scaler.update()
+            optimiser.step(rate((epoch + (step + 0.5) / steps) / epochs), gradients.infinite)
             done = (sum(work[:epoch]) + work[epoch] * (step + 1) / steps) / sum(work)
             status = replace(status, epoch=epoch + 1, done=done, measured=False)
             if epoch == first and time.monotonic() - told_at > SECONDS_BETWEEN_FIGURES:
@@ -156,28 +149,18 @@ def side(progress: float, size: int) -> int:
     return min(size, 8 * math.ceil(size * grown / 8))
 
 
-def _optimiser(objective: Objective, device: torch.device, size: int) -> torch.optim.Optimizer:
+def _optimiser(objective: Objective, size: int) -> Muon:
     """Momentum for all; decay for neither norms nor biases; orthogonal steps if they are wanted."""
-    trained = [p for p in objective.parameters() if p.requires_grad]
+    trained: list[Tensor] = [p for p in objective.parameters() if p.requires_grad]
     behind_colours = [p for p in trained if p.ndim == 4][1:]
     orthogonal = behind_colours if objective.turn else []
     plain = [p for p in trained if not any(p is other for other in orthogonal)]
     highest = objective.rate * size / 256
-    groups: list[dict[str, Any]] = [
-        {"params": [p for p in plain if p.ndim > 1], "weight_decay": DECAY, "highest": highest},
-        {"params": [p for p in plain if p.ndim <= 1], "weight_decay": 0.0, "highest": highest},
+    groups = [
+        Group([p for p in plain if p.ndim > 1], highest, DECAY),
+        Group([p for p in plain if p.ndim <= 1], highest),
     ]
-    fused = device.type == "cuda"  # then a scaled step does not wait for the device
-    optimiser = Muon(groups, orthogonal, MOMENTUM, fused)
-    optimiser.param_groups[-1]["highest"] = objective.turn
-    return optimiser
-
-
-def _scaler(device: torch.device) -> torch.amp.GradScaler:
-    """Scale losses for float16; nothing of it has to be kept in a checkpoint."""
-    never = 2**31 - 1
-    on = device.type == "cuda"
-    return torch.amp.GradScaler(device.type, LOSS_SCALE, growth_interval=never, enabled=on)
+    return Muon(groups, Group(orthogonal, objective.turn), MOMENTUM)
 
 
 def _seed(seed: int, epoch: int) -> int:

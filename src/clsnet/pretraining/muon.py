@@ -2,35 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from itertools import repeat
-from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.optim.sgd import sgd
 
 ROUNDS = 5
 SMALL = 1e-7
 
 
-class Muon(torch.optim.SGD):
+@dataclass(frozen=True)
+class Group:
+    """Weights that learn alike.
+
+    Parameters
+    ----------
+    weights
+        The weights.
+    rate
+        Their highest learning rate; of orthogonal steps, the change as a share of the norm.
+    decay
+        Of the weights towards zero.
+    """
+
+    weights: list[Tensor]
+    rate: float
+    decay: float = 0.0
+
+
+class Muon:
     """Stochastic gradient descent; the step of a convolution is an orthogonal matrix.
 
     Momentum is added up as usual, but its singular values are all made one, so that rare
     directions move as far as frequent ones. Such weights keep their norm: where a normalisation
     follows, only their direction counts, and they need no decay.
 
+    It is no `torch.optim.Optimizer`: the first of these imports a compiler, which takes seconds.
+
     Parameters
     ----------
-    groups
-        Parameters of plain gradient descent, with their options.
-    convolutions
-        Weights (outputs, inputs, height, width) of orthogonal steps; there may be none. Their
-        learning rate is the change in one step, as a share of their norm.
+    plain
+        Weights of plain gradient descent.
+    orthogonal
+        Weights (outputs, inputs, height, width) of orthogonal steps; there may be none.
     momentum
         Of all.
-    fused
-        As for `torch.optim.SGD`.
 
     References
     ----------
@@ -38,61 +56,74 @@ class Muon(torch.optim.SGD):
 
     Examples
     --------
-    >>> weight = nn.Parameter(torch.eye(4).reshape(4, 4, 1, 1))
-    >>> optimiser = Muon([], [weight], momentum=0.9)
-    >>> optimiser.param_groups[-1]["lr"] = 0.1
+    >>> weight = torch.nn.Parameter(torch.eye(4).reshape(4, 4, 1, 1))
+    >>> optimiser = Muon([], Group([weight], rate=0.1), momentum=0.9)
     >>> weight.square().sum().backward()
     >>> optimiser.step()
     >>> round(weight.norm().item(), 4)
     2.0
     """
 
-    def __init__(
-        self,
-        groups: Iterable[dict[str, Any]],
-        convolutions: list[nn.Parameter],
-        momentum: float,
-        fused: bool = False,
-    ) -> None:
-        plain = {"momentum": 0.0, "nesterov": False, "weight_decay": 0.0}
-        last = {"params": convolutions, **plain}
-        super().__init__([*groups, last], lr=0.0, momentum=momentum, nesterov=True, fused=fused)
+    def __init__(self, plain: list[Group], orthogonal: Group, momentum: float) -> None:
+        self.plain = plain
+        self.orthogonal = orthogonal
         self.momentum = momentum
-        for group in self.param_groups:
-            for weight in group["params"]:  # a fused first step that is left out would set none
-                self.state[weight]["momentum_buffer"] = torch.zeros_like(weight)
-        self.alike: dict[int, list[nn.Parameter]] = {}
-        for weight in convolutions:
+        self.momenta = {
+            weight: torch.zeros_like(weight, requires_grad=False)
+            for group in (*plain, orthogonal)
+            for weight in group.weights
+        }
+        self.alike: dict[int, list[Tensor]] = {}
+        for weight in orthogonal.weights:
             self.alike.setdefault(len(weight), []).append(weight)
         self._keep_norms()
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """Make one step; gradients must not be scaled."""
+    def step(self, share: float = 1.0, infinite: Tensor | None = None) -> None:
+        """Make one step, by a share of the highest rates; none if `infinite` is one, not zero."""
         for outputs, weights in self.alike.items():
-            gradients = [_gradient(weight) for weight in weights]
-            steps = orthogonal(_stacked(self._gathered(weights, gradients)))
+            gradients = _gradients(weights)
+            steps = orthogonal(_stacked(self._gathered(weights, gradients, infinite)))
             steps *= outputs**0.5 / (steps.norm(dim=(1, 2), keepdim=True) + SMALL)
             for gradient, step in zip(gradients, steps, strict=True):
                 place = gradient.permute(0, 2, 3, 1)
                 place.copy_(step[:, : place[0].numel()].reshape(place.shape))
-        super().step(closure)
+        self._descend(self.orthogonal, share, 0.0, infinite)
+        for group in self.plain:
+            self._descend(group, share, self.momentum, infinite)
         self._keep_norms()
 
-    def _gathered(self, weights: list[nn.Parameter], gradients: list[Tensor]) -> list[Tensor]:
+    def _descend(
+        self, group: Group, share: float, momentum: float, infinite: Tensor | None
+    ) -> None:
+        sgd(
+            group.weights,
+            _gradients(group.weights),
+            [self.momenta[weight] for weight in group.weights],
+            fused=True,  # so a GPU finds out by itself whether to make the step
+            found_inf=infinite,
+            weight_decay=group.decay,
+            momentum=momentum,
+            lr=share * group.rate,
+            dampening=0.0,
+            nesterov=momentum > 0,
+            maximize=False,
+        )
+
+    def _gathered(
+        self, weights: list[Tensor], gradients: list[Tensor], infinite: Tensor | None
+    ) -> list[Tensor]:
         """Add gradients to the momentum, unless one is infinite; return where to go."""
-        before = [self.state[weight]["momentum_buffer"] for weight in weights]
+        before = [self.momenta[weight] for weight in weights]
         after = torch._foreach_add(torch._foreach_mul(before, self.momentum), gradients)
-        infinite = getattr(self, "found_inf", None)  # left here by a scaler of losses
         if infinite is not None:
             after = tuple(map(torch.where, repeat(infinite > 0), before, after))
-        for weight, buffer in zip(weights, after, strict=True):
-            self.state[weight]["momentum_buffer"] = buffer
+        self.momenta.update(zip(weights, after, strict=True))
         return list(torch._foreach_add(gradients, after, alpha=self.momentum))
 
     @torch.no_grad()
     def _keep_norms(self) -> None:
-        if weights := self.param_groups[-1]["params"]:
+        if weights := self.orthogonal.weights:
             torch._foreach_div_(weights, torch._foreach_norm(weights))
             torch._foreach_mul_(weights, [len(weight) ** 0.5 for weight in weights])
 
@@ -123,9 +154,8 @@ def orthogonal(matrices: Tensor) -> Tensor:
     return out
 
 
-def _gradient(weight: nn.Parameter) -> Tensor:
-    assert weight.grad is not None
-    return weight.grad
+def _gradients(weights: list[Tensor]) -> list[Tensor]:
+    return [weight.grad for weight in weights if weight.grad is not None]
 
 
 def _stacked(weights: list[Tensor]) -> Tensor:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
 import torch
-from scipy.special import betaincinv
 from torch import Generator, Tensor, nn
 
-from clsnet.extractor.backbones.residual import Residual
 from clsnet.pretraining.augment import TURNS, flipped, jittered, resized_crops, turned
 from clsnet.pretraining.feeding import Feed
 from clsnet.pretraining.objective import Objective
 
 ALPHA = 0.2
-QUANTILES = 1024
 
 
 class Supervised(Objective):
@@ -38,6 +32,7 @@ class Supervised(Objective):
 
     Examples
     --------
+    >>> from clsnet.extractor.backbones.residual import Residual
     >>> network = Residual(18, small=True, n_classes=4 * TURNS)
     >>> objective = Supervised(network, mean=(0.5, 0.5, 0.5), deviation=(0.2, 0.2, 0.2))
     >>> images, labels = torch.zeros(2, 3, 8, 8, dtype=torch.uint8), torch.tensor([1, 3])
@@ -53,17 +48,6 @@ class Supervised(Objective):
     turns = TURNS
     watched = "accuracy"
 
-    shares: Tensor
-
-    def __init__(
-        self, network: Residual, mean: Sequence[float], deviation: Sequence[float]
-    ) -> None:
-        super().__init__(network, mean, deviation)
-        # Torch draws no beta variable from a generator: draw one of its quantiles instead.
-        quantiles = betaincinv(ALPHA, ALPHA, (np.arange(QUANTILES) + 0.5) / QUANTILES)
-        shares = torch.from_numpy(quantiles.astype(np.float32))
-        self.register_buffer("shares", shares, persistent=False)
-
     def draw(
         self, images: Tensor, labels: Tensor, side: int, random: Generator
     ) -> tuple[Tensor, ...]:
@@ -73,9 +57,7 @@ class Supervised(Objective):
             labels = TURNS * labels + turns
         views = resized_crops(images / 255, random, side, smallest=0.35)
         views = jittered(flipped(views, random), random, strength=0.2)
-        n = len(images)
-        chosen = torch.randint(QUANTILES, (n,), generator=random, device=images.device)
-        share = self.shares[chosen]
+        share = torch._sample_dirichlet(views.new_full((len(views), 2), ALPHA), random)[:, 0]
         views = torch.lerp(views.roll(1, 0), views, share[:, None, None, None])
         return self.normalised(views), labels, labels.roll(1), share
 
