@@ -8,10 +8,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import conv2d
+from torch.nn.functional import conv2d, pad
 from torch.overrides import TorchFunctionMode
 
 UPPER_BITS = -(1 << 13)
+CHANNELS = 4  # of which tensor cores take a multiple
 
 
 class SplitConvolutions(TorchFunctionMode):
@@ -57,6 +58,8 @@ def split_conv2d(
     (upper, lower), (main, fine) = halves(x), halves(weight)
     inputs = torch.cat([lower, upper, upper], dim=1)
     weights = torch.cat([main, fine, main], dim=1)
+    if spare := -inputs.shape[1] % CHANNELS:
+        inputs, weights = (pad(each, (0, 0, 0, 0, 0, spare)) for each in (inputs, weights))
     with torch.backends.cudnn.flags(enabled=True, allow_tf32=True):
         return conv2d(inputs, weights, bias, stride, padding, dilation)
 
