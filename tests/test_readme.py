@@ -82,6 +82,18 @@ def test_a_value_is_a_number_or_a_table(tmp_path):
     assert table.splitlines()[3:-1] == ["| ratio | 0.5 |", "| big one | 1234 |"]
 
 
+def test_a_table_of_several_figures_a_row_has_a_head(tmp_path):
+    figures = {"runs": {"short": {"s": 71.7, "Avg Acc": 0.65}, "long": {"s": 233, "Avg Acc": 0.67}}}
+    (tmp_path / "a.json").write_text(json.dumps(figures))
+    table = filled("<!-- value:a.json:runs -->\n<!-- end -->", tmp_path)
+    assert table.splitlines()[1:-1] == [
+        "| | s | Avg Acc |",
+        "|---|--:|--:|",
+        "| short | 71.7 | 0.65 |",
+        "| long | 233 | 0.67 |",
+    ]
+
+
 def test_a_table_is_of_one_folder_if_that_is_named(tmp_path):
     for folder, method in (("a", "ncm"), ("b", "slda")):
         place = Path("TinyImageNet-100/10", method)

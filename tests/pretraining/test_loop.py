@@ -155,7 +155,7 @@ def test_views_grow_to_full_size(size):
     sides = [side(progress, size) for progress in np.linspace(0, 0.999, 100)]
     assert sides == sorted(sides)
     assert sides[0] >= size / 2
-    assert set(sides[75:]) == {size}
+    assert set(sides[88:]) == {size}
     assert all(one % 8 == 0 or one == size for one in sides)
 
 

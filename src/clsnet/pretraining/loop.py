@@ -20,7 +20,7 @@ from clsnet.pretraining.objective import Objective
 
 MOMENTUM, DECAY, WARM_UP = 0.9, 5e-4, 0.1
 STEPS_AN_EPOCH = 64
-GROWTH = (0.625, 0.75, 0.875, 1.0)
+GROWTH = (0.5, 0.5, 0.625, 0.625, 0.75, 0.75, 0.875, 1.0)
 SECONDS_BETWEEN_CHECKPOINTS = 20
 SECONDS_BETWEEN_FIGURES = 5
 
@@ -138,12 +138,12 @@ def rate(progress: float) -> float:
 
 
 def side(progress: float, size: int) -> int:
-    """Return the side length of views, which grows in four stages: most is learned from small ones.
+    """Return the side length of views, which grows in stages: most is learned from small ones.
 
     Examples
     --------
-    >>> [side(progress, 64) for progress in (0.0, 0.3, 0.6, 0.9)]
-    [40, 48, 56, 64]
+    >>> [side(progress, 64) for progress in (0.0, 0.3, 0.6, 0.8, 0.9)]
+    [32, 40, 48, 56, 64]
     """
     grown = GROWTH[int(progress * len(GROWTH))]
     return min(size, 8 * math.ceil(size * grown / 8))

@@ -74,9 +74,13 @@ def _value(results: Path, what: str) -> str:
     value = found.get(keys)
     if "," in keys:
         value = {key.replace("_", " "): found[key] for key in keys.split(",")}
-    if isinstance(value, dict):
-        return "| | |\n|---|--:|\n" + "".join(f"| {k} | {v:.4g} |\n" for k, v in value.items())
-    return f"{value:.3f}\n"
+    if not isinstance(value, dict):
+        return f"{value:.3f}\n"
+    rows = {name: row if isinstance(row, dict) else {"": row} for name, row in value.items()}
+    heads = [f"{head} " if head else "" for head in next(iter(rows.values()))]
+    lines = ["| | " + "| ".join(heads) + "|", "|---" + "|--:" * len(heads) + "|"]
+    lines += [" | ".join([f"| {k}", *(f"{v:.4g}" for v in rows[k].values())]) + " |" for k in rows]
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
