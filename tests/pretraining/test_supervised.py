@@ -81,8 +81,10 @@ def test_an_image_is_mixed_with_its_neighbour_by_the_same_share_as_its_label(obj
 def test_shares_follow_the_beta_distribution(objective):
     images = torch.zeros(4000, 3, 1, 1, dtype=torch.uint8)
     *_, share = objective.draw(images, torch.zeros(4000, dtype=torch.long), 1, generator())
-    assert kstest(share.numpy(), beta(0.2, 0.2).cdf).pvalue > 0.01
-    assert len(set(share.tolist())) > 500
+    assert not share.isnan().any()
+    lower = share[share < 0.5]  # float32 has too few numbers just below one
+    assert abs(len(lower) - 2000) < 100
+    assert kstest(lower.numpy(), lambda x: 2 * beta(0.2, 0.2).cdf(x)).pvalue > 0.01
 
 
 def test_views_have_the_asked_size_and_the_seed_decides(objective):
