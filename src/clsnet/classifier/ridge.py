@@ -16,7 +16,7 @@ from torch import Tensor
 from clsnet.classifier.factor import Factor
 from clsnet.classifier.quadrature import Quadrature
 from clsnet.classifier.solvers import refine, solve_shared
-from clsnet.classifier.spectrum import SPAN, Spectrum
+from clsnet.classifier.spectrum import SPAN, Spectrum, spanning
 from clsnet.classifier.statistics import with_products
 
 GRID = tuple(10.0 ** (exponent / 2) for exponent in range(-18, 7))
@@ -24,6 +24,7 @@ START = GRID.index(1e-5)
 PROBES = 64
 ROUNDING = 1e-12
 NOTHING = 1e-9  # share of the targets that is not worth telling from none at all
+TIED = 1e-9  # errors that differ by less are the same, such as all those of a single sample
 COARSE = 512  # up to this size the walk begins at START, beyond where a quarter of the columns ends
 DIRECT = 1000  # up to this size a factorisation per ridge costs less than the steps of a quadrature
 REACH = 3  # half powers of ten over which a quadrature is trusted to converge soon
@@ -56,10 +57,11 @@ class Sums:
 
     @functools.cached_property
     def spectrum(self) -> Spectrum | None:
-        """Eigenvalues and eigenvectors, if there are so few rows that they are soon found."""
-        if self.base is not None or self.rows is None or len(self.rows) > self.size // SPAN:
+        """Eigenvalues and eigenvectors, if there are so few samples that they are soon found."""
+        if self.n_samples > self.size // SPAN:
             return None
-        return Spectrum(self.rows, self.cross, self.probes)
+        rows = spanning(self.gram, self.n_samples) if self.base is not None else self.rows
+        return None if rows is None else Spectrum(rows, self.cross)
 
     @functools.cached_property
     def scale(self) -> float:
@@ -159,7 +161,8 @@ def regress(sums: Sums, ridge: float | str = "auto", kept: Factor | None = None)
     out and none is looked at twice, so that the ridge with the least error depends on the total
     of what was seen and not on its order. It is found by walking downhill over a grid of half
     powers of ten times the mean diagonal of ``A'A``. A small matrix starts from a fixed place; a
-    large one from where a fixed quarter of its columns ends, seldom more than two steps away.
+    large one from where a fixed quarter of its columns ends, seldom more than two steps away; and
+    few samples from the largest ridge, since with next to none their error may fall again.
 
     Parameters
     ----------
@@ -208,7 +211,10 @@ def regress(sums: Sums, ridge: float | str = "auto", kept: Factor | None = None)
 def _best(sums: Sums, curve: Curve | None = None) -> tuple[int, Curve | None]:
     """Return the point of the grid with the least error, and the curve that has shown it."""
     size = sums.size
-    start = START if size <= COARSE else _best(sums.some(size // 4))[0]
+    if sums.spectrum is not None:
+        start = len(GRID) - 1
+    else:
+        start = START if size <= COARSE else _best(sums.some(size // 4))[0]
 
     @functools.cache
     def error(index: int) -> float:
@@ -225,7 +231,11 @@ def _best(sums: Sums, curve: Curve | None = None) -> tuple[int, Curve | None]:
         if best in near and (best not in (near[0], near[-1]) or best in (0, len(GRID) - 1)):
             return best, curve
         start, curve = best, None
-    return _downhill(start, lambda i, j: error(i) < error(j), range(len(GRID))), None
+
+    def lower(i: int, j: int) -> bool:
+        return error(i) < (1 - TIED) * error(j)
+
+    return _downhill(start, lower, range(len(GRID))), None
 
 
 def _downhill(start: int, lower: Callable[[int, int], bool], within: range) -> int:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import torch
 from torch import Tensor
 
 SPAN = 8  # worth its eigenvectors up to one eighth of the dimension
+SPARE = 8  # directions beyond those that are there
 
 
 class Spectrum:
@@ -20,33 +24,30 @@ class Spectrum:
         A, or any factor of its Gram matrix.
     cross
         ``A'Y``.
-    probes
-        Columns v for ``tr(M) = sum v'Mv``.
 
     Examples
     --------
     >>> rows = torch.tensor([[2.0, 0.0, 0.0]])
-    >>> spectrum = Spectrum(rows, cross=rows.T, probes=torch.eye(3))
+    >>> spectrum = Spectrum(rows, cross=rows.T)
     >>> spectrum.solution(ridge=1.0).flatten().tolist()
     [0.4..., 0.0, 0.0]
     >>> spectrum.sums(ridge=1.0)
     (0.8..., 0.16..., 0.8...)
     """
 
-    def __init__(self, rows: Tensor, cross: Tensor, probes: Tensor) -> None:
+    def __init__(self, rows: Tensor, cross: Tensor) -> None:
         values, vectors = torch.linalg.eigh(rows @ rows.T)
         there = values > 16 * len(rows) * torch.finfo(values.dtype).eps * values[-1]
         self.values = values[there]
         self.basis = vectors[:, there].T @ rows
         self.cross = self.basis @ cross
         self._squares = self.cross.square().sum(dim=1)
-        self._freedom = (self.basis @ probes).square().sum(dim=1)
 
     def sums(self, ridge: float) -> tuple[float, float, float]:
         """Return ``tr(B'MB)`` and ``tr(B'MMB)`` with B for ``A'Y``, and ``df = tr(A'A M)``."""
         inverse = 1 / (self.values + ridge)
         forms = self._squares * inverse / self.values
-        df = (self._freedom * inverse).sum()
+        df = (self.values * inverse).sum()
         return float(forms.sum()), float((forms * inverse).sum()), float(df)
 
     def solution(self, ridge: float) -> Tensor:
@@ -54,3 +55,27 @@ class Spectrum:
         scaled = self.cross / (self.values * (self.values + ridge))[:, None]
         out: Tensor = self.basis.T @ scaled
         return out
+
+
+def spanning(gram: Tensor, n_samples: float) -> Tensor | None:
+    """Return as few rows as there are samples, with this Gram matrix; None if there are more.
+
+    The products of a Gram matrix with random vectors lie where the samples lie, and so many of them
+    lead everywhere there.
+
+    Examples
+    --------
+    >>> A = torch.tensor([[3.0, 0.0, 4.0]])
+    >>> rows = spanning(A.T @ A, n_samples=1)
+    >>> torch.allclose(rows.T @ rows, A.T @ A, atol=1e-5)
+    True
+    """
+    size = len(gram)
+    n = min(math.ceil(n_samples) + SPARE, size)
+    signs = np.random.RandomState(0).randint(0, 2, (size, n)) * 2.0 - 1.0
+    directions = torch.linalg.qr(gram @ torch.as_tensor(signs).to(gram)).Q
+    values, vectors = torch.linalg.eigh(directions.T @ gram @ directions)
+    if float(values.sum()) < (1 - size * torch.finfo(gram.dtype).eps) * float(gram.trace()):
+        return None
+    rows: Tensor = (vectors * values.clamp(min=0).sqrt()).T @ directions.T
+    return rows
