@@ -16,7 +16,7 @@ from torch import Tensor
 from clsnet.classifier.factor import Factor
 from clsnet.classifier.quadrature import Quadrature
 from clsnet.classifier.solvers import refine, solve_shared
-from clsnet.classifier.spectrum import SPAN, Spectrum, spanning
+from clsnet.classifier.spectrum import SPAN, Spectrum, random_signs, spanning
 from clsnet.classifier.statistics import with_products
 
 GRID = tuple(10.0 ** (exponent / 2) for exponent in range(-18, 7))
@@ -85,8 +85,7 @@ class Sums:
         n_probes = PROBES if self.n_samples > 4 * self.size else 4 * PROBES
         if self.size <= n_probes:
             return torch.eye(self.size, dtype=self.cross.dtype, device=self.cross.device)
-        signs = np.random.RandomState(0).randint(0, 2, (self.size, n_probes)) * 2.0 - 1.0
-        return torch.as_tensor(signs / n_probes**0.5).to(self.cross)
+        return (random_signs(self.size, n_probes) / n_probes**0.5).to(self.cross)
 
     def some(self, n_columns: int) -> Sums:
         """Return the sums over some columns of A, always the same."""

@@ -72,10 +72,20 @@ def spanning(gram: Tensor, n_samples: float) -> Tensor | None:
     """
     size = len(gram)
     n = min(math.ceil(n_samples) + SPARE, size)
-    signs = np.random.RandomState(0).randint(0, 2, (size, n)) * 2.0 - 1.0
-    directions = torch.linalg.qr(gram @ torch.as_tensor(signs).to(gram)).Q
+    directions = torch.linalg.qr(gram @ random_signs(size, n).to(gram)).Q
     values, vectors = torch.linalg.eigh(directions.T @ gram @ directions)
     if float(values.sum()) < (1 - size * torch.finfo(gram.dtype).eps) * float(gram.trace()):
         return None
     rows: Tensor = (vectors * values.clamp(min=0).sqrt()).T @ directions.T
     return rows
+
+
+def random_signs(rows: int, columns: int) -> Tensor:
+    """Return a matrix of 1 and -1, always the same.
+
+    Examples
+    --------
+    >>> random_signs(2, 3).abs().sum().item()
+    6.0
+    """
+    return torch.from_numpy(np.random.RandomState(0).randint(0, 2, (rows, columns)) * 2.0 - 1.0)
