@@ -85,7 +85,7 @@ class Sums:
         n_probes = PROBES if self.n_samples > 4 * self.size else 4 * PROBES
         if self.size <= n_probes:
             return torch.eye(self.size, dtype=self.cross.dtype, device=self.cross.device)
-        return (random_signs(self.size, n_probes) / n_probes**0.5).to(self.cross)
+        return random_signs(self.size, n_probes).div_(n_probes**0.5).to(self.cross)
 
     def some(self, n_columns: int) -> Sums:
         """Return the sums over some columns of A, always the same."""
