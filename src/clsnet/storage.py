@@ -88,7 +88,7 @@ def _unpack(name: str, packed: dict[str, Tensor]) -> Tensor:
         return _triangle(packed[name])
     if _form(name) == TRAPEZOID:
         return _trapezoid(packed[name], len(packed[name.removesuffix(TRAPEZOID) + "cross"]))
-    return packed[name]
+    return packed[name].clone()  # into memory aligned for torch: a product rounds by its alignment
 
 
 def _triangle(packed: Tensor) -> Tensor:

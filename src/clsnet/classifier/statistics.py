@@ -166,11 +166,16 @@ def with_products(gram: Tensor, A: Tensor) -> Tensor:
 
 
 def mirror(gram: Tensor) -> Tensor:
-    """Copy the blocks above the diagonal to those below, in place."""
+    """Copy what is above the diagonal to below it, in place.
+
+    Within the blocks on the diagonal too: not every processor rounds ``a'b`` as ``b'a``.
+    """
     block = _block(gram)
-    for start in range(block, len(gram), block):
+    for start in range(0, len(gram), block):
         rows = slice(start, start + block)
         gram[rows, :start] = gram[:start, rows].T
+        own = gram[rows, rows]
+        own.copy_(own.triu() + own.triu(1).T)
     return gram
 
 

@@ -94,19 +94,19 @@ class Augmentation(nn.Module):
         """Draw the random nodes and tune them to Z."""
         Z = self._with_constant(Z)
         weight = self._draw(random, Z.shape[1], self.groups * self.group_size)
-        self.weight = torch.as_tensor(weight, dtype=Z.dtype, device=Z.device)
+        self.weight = torch.tensor(weight, dtype=Z.dtype, device=Z.device)
         if self.connection not in ("G", "Z+G"):
             self.weight = self._tuned(Z)
         self.shift, self.factor = self._unit_scale(Z @ self.weight)
         nodes = self._groups(Z)
         if self.tanh_nodes:
             raw = _orthonormal(self._draw(random, nodes.shape[1] + 1, self.tanh_nodes))
-            self.tanh_weight = torch.as_tensor(raw, dtype=Z.dtype, device=Z.device)
+            self.tanh_weight = torch.tensor(raw, dtype=Z.dtype, device=Z.device)
             self.tanh_weight *= 200 / (self._with_constant(nodes) @ self.tanh_weight).max()
         if self.relu_nodes:
             n_inputs = nodes.shape[1] + self.tanh_nodes
             shape = (n_inputs + 1, self.relu_nodes)
-            drawn = torch.as_tensor(random.uniform(-1, 1, shape), dtype=Z.dtype, device=Z.device)
+            drawn = torch.tensor(random.uniform(-1, 1, shape), dtype=Z.dtype, device=Z.device)
             self.relu_weight, self.relu_bias = drawn[:-1], drawn[-1]
 
     def forward(self, Z: Tensor) -> Tensor:
@@ -157,5 +157,5 @@ class Augmentation(nn.Module):
 def _orthonormal(matrix: np.ndarray) -> np.ndarray:
     """Return a matrix of the same shape whose rows (or columns, if fewer) are orthonormal."""
     if matrix.shape[0] <= matrix.shape[1]:
-        return np.linalg.qr(matrix.T)[0].T
+        return np.ascontiguousarray(np.linalg.qr(matrix.T)[0].T)
     return np.linalg.qr(matrix)[0]
