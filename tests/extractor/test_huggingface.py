@@ -246,6 +246,31 @@ def test_folder_that_is_not_there_is_one_line(tmp_path, folder):
     assert str(refusal.value) == f"cannot load hf:{folder}: there is no such folder."
 
 
+@pytest.mark.parametrize(
+    ("absent", "said"),
+    [
+        ("config.json", "it has no config.json, so it is not a saved model."),
+        (
+            "preprocessor_config.json",
+            "it has no preprocessor_config.json; save the model's image processor there too.",
+        ),
+    ],
+)
+def test_folder_that_lacks_a_file_is_one_line(vit, tmp_path, absent, said):
+    folder = shutil.copytree(vit, tmp_path / "part")
+    (folder / absent).unlink()
+    with pytest.raises(ClsnetError) as refusal:
+        HuggingFace(str(folder))
+    assert str(refusal.value) == f"cannot load hf:{folder}: {said}"
+
+
+def test_an_image_processor_may_be_saved_within_that_of_a_larger_model(vit, tmp_path):
+    folder = shutil.copytree(vit, tmp_path / "whole")
+    (folder / "preprocessor_config.json").unlink()
+    (folder / "processor_config.json").write_text(json.dumps({"image_processor": PROCESSOR}))
+    np.testing.assert_array_equal(HuggingFace(str(folder)).centre, HuggingFace(vit).centre)
+
+
 def test_hub_that_cannot_be_reached_is_one_line_at_once(run_clsnet, tmp_path):
     pytest.importorskip("transformers")
     clock = time.perf_counter()

@@ -117,6 +117,7 @@ def _found(transformers: Any, model: str) -> tuple[Any, Any]:
     """Return the image processor and the network: from this machine, or else from the hub."""
     hub = needed("huggingface_hub", f"hf:{model}", "hub")
     if Path(model).is_dir():
+        _check_saved(Path(model))
         return _loaded(transformers, model)
     try:
         hub.utils.validate_repo_id(model)
@@ -133,6 +134,16 @@ def _found(transformers: Any, model: str) -> tuple[Any, Any]:
             f"it is not on this machine, and the hub cannot be reached ({error})."
         ) from None
     return _loaded(transformers, model)
+
+
+def _check_saved(folder: Path) -> None:
+    """Refuse a folder that lacks what describes a model."""
+    if not (folder / "config.json").is_file():
+        raise OSError("it has no config.json, so it is not a saved model.")
+    if not any((folder / f"{kind}processor_config.json").is_file() for kind in ("pre", "")):
+        raise OSError(
+            "it has no preprocessor_config.json; save the model's image processor there too."
+        )
 
 
 def _loaded(transformers: Any, model: str, **options: Any) -> tuple[Any, Any]:
