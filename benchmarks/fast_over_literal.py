@@ -15,7 +15,7 @@ import numpy as np
 
 from clsnet.data import load_sequence
 from clsnet.evaluation.protocol import evaluate
-from clsnet.methods import get_method
+from clsnet.methods.registry import get_method
 from literal import LiteralExtractor, literal_run
 
 

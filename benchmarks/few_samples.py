@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from clsnet.classifier.ridge import Sums, regress
+from clsnet.classifier.ridge.rule import Sums, regress
 from timing import alternating, features, ratio
 
 SIZE, SAMPLES, CLASSES = 10_000, 100, 10

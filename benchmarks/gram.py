@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from clsnet.classifier.statistics import PRECISIONS, Statistics
+from clsnet.classifier.sums import PRECISIONS, Statistics
 from timing import DEVICE, GPU, alternating, features, ratio
 
 SIZE = 16_000 if GPU else 4_000

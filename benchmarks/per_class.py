@@ -7,11 +7,11 @@ from typing import Any
 import torch
 
 from clsnet.classifier import solvers
-from clsnet.classifier.factor import Factor
-from clsnet.classifier.plasticity import plasticity
-from clsnet.classifier.ridge import Sums, regress
+from clsnet.classifier.ridge.factor import Factor
+from clsnet.classifier.curvatures.plasticity import plasticity
+from clsnet.classifier.ridge.rule import Sums, regress
 from clsnet.classifier.solvers import System, solve_per_class
-from clsnet.classifier.statistics import Statistics
+from clsnet.classifier.sums import Statistics
 from timing import GPU, alternating, features, ratio
 
 SIZE, CLASSES, ROWS = 5_000, 100, 6_000

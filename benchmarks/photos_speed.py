@@ -27,7 +27,7 @@ from clsnet.cli import share_cores
 from clsnet.data import Images
 from clsnet.evaluation.store import environment
 from clsnet.extractor.backbones import EfficientNetLite
-from clsnet.extractor.backbones.leaves import dead_leaves
+from clsnet.images.dead_leaves import dead_leaves
 from clsnet.photos import learn
 
 PHOTOS = 1000

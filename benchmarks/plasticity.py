@@ -19,14 +19,14 @@ import numpy as np
 import torch
 
 from clsnet import CLSNet
-from clsnet.classifier.ridge import Sums, regress
+from clsnet.classifier.ridge.rule import Sums, regress
 from clsnet.data import load_sequence
-from clsnet.devices import torch_device
+from clsnet.arrays.devices import torch_device
 from clsnet.evaluation.store import environment
 from clsnet.extractor.backbones import ResNet
-from clsnet.extractor.backbones.residual import Residual
+from clsnet.methods.common.residual import Residual
 from clsnet.extractor.backbones.weights import read_weights, write_weights
-from clsnet.presets import network_augmentation
+from clsnet.estimator.presets import network_augmentation
 from clsnet.pretraining.augment import TURNS
 from clsnet.pretraining.feeding import Feed, room
 from clsnet.pretraining.loop import train

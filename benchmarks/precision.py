@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from clsnet.classifier.analytic import TOTAL, AnalyticClassifier, Rule
-from clsnet.classifier.factor import Factor
-from clsnet.classifier.statistics import PRECISIONS
+from clsnet.classifier.ridge.factor import Factor
+from clsnet.classifier.sums import PRECISIONS
 from clsnet.data import load_dataset
 from timing import DEVICE, GPU, seconds
 

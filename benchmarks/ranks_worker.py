@@ -11,7 +11,7 @@ import torch
 
 from clsnet import CLSNet
 from clsnet.data import load_dataset
-from clsnet.distributed import add_up, joined, rank
+from clsnet.arrays.ranks import add_up, joined, rank
 
 IMAGES, TASKS = 40_000, 5
 

@@ -19,8 +19,8 @@ from torch import Tensor
 
 from clsnet.evaluation.store import environment
 from clsnet.extractor.backbones.efficientnet_lite import EfficientNetLite
-from clsnet.extractor.backbones.leaves import dead_leaves
-from clsnet.extractor.backbones.runtime import Runtime, fastest
+from clsnet.images.dead_leaves import dead_leaves
+from clsnet.extractor.runtime.torch_module import Runtime, fastest
 
 BATCH = 32
 ROUNDS = 9

@@ -8,10 +8,10 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from clsnet import CLSNet
-from clsnet.classifier.ridge import Sums, regress
-from clsnet.classifier.statistics import Statistics
+from clsnet.classifier.ridge.rule import Sums, regress
+from clsnet.classifier.sums import Statistics
 from clsnet.data import load_dataset
-from clsnet.features import new_extractor
+from clsnet.estimator.features import new_extractor
 from timing import DEVICE, GPU, alternating, exponent, features, median
 
 SIZE = 8_000 if GPU else 2_000

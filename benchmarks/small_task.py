@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from clsnet.classifier.analytic import TOTAL, AnalyticClassifier, Rule, Task
-from clsnet.classifier.curvature import FullTrace
-from clsnet.classifier.factor import Factor
-from clsnet.classifier.statistics import Statistics
+from clsnet.classifier.curvatures.full import FullTrace
+from clsnet.classifier.ridge.factor import Factor
+from clsnet.classifier.sums import Statistics
 from timing import DEVICE, GPU, alternating, features, ratio
 
 SIZE, SAMPLES, BEFORE = 10_000, 100, 51_200

@@ -13,7 +13,7 @@ from sklearn.linear_model import RidgeClassifier
 from clsnet import CLSNet
 from clsnet.classifier.analytic import AnalyticClassifier, Rule
 from clsnet.data import load_dataset
-from clsnet.features import new_extractor
+from clsnet.estimator.features import new_extractor
 from timing import DEVICE, GPU, alternating, exponent, ratio
 
 IMAGES, ROWS = 60_000 if GPU else 20_000, 4_096

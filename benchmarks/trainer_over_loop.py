@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from clsnet.baselines.none import FineTuning
+from clsnet.methods.none import FineTuning
 from clsnet.data import load_dataset
 from clsnet.evaluation.store import environment
 

@@ -25,7 +25,7 @@ from torch import Tensor
 from clsnet import CLSNet
 from clsnet.data import TaskSequence, load_sequence
 from clsnet.data.sequences import Task
-from clsnet.extractor.backbones.residual import Residual
+from clsnet.methods.common.residual import Residual
 from clsnet.extractor.backbones.weights import About, write_weights
 
 ENVIRONMENT = {
@@ -73,7 +73,7 @@ import json, os, sys, tempfile, traceback
 from clsnet.cli import main
 import clsnet.cli.app, clsnet.evaluation.pool, clsnet.photos
 from clsnet.data import load_sequence
-from clsnet.methods import methods
+from clsnet.methods.registry import methods
 load_sequence("Digits-10/5")
 methods()
 for line in sys.stdin:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from clsnet.methods import Learner, methods
+from clsnet.methods.registry import Learner, methods
 
 # The bound that needs a pretrained network to start from has tests of its own.
 METHODS = {name: one for name, one in methods().items() if name != "joint-finetuned"}

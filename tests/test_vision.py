@@ -10,13 +10,13 @@ from PIL import Image
 from sklearn.base import clone
 
 from clsnet import CLSNet, load
-from clsnet.baselines.slda import SLDA
+from clsnet.methods.slda import SLDA
 from clsnet.data import Images
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Augmentation, Patches
 from clsnet.extractor.backbones import EfficientNetLite, ResNet
-from clsnet.features import new_extractor
-from clsnet.presets import NODES, network_augmentation
+from clsnet.estimator.features import new_extractor
+from clsnet.estimator.presets import NODES, network_augmentation
 
 LABELS = np.arange(40) // 5
 TASKS = [task == LABELS // 2 for task in range(4)]

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from clsnet import load
 from clsnet.classifier import analytic
-from clsnet.classifier.growing import Growing
+from clsnet.classifier.curvatures.growing import Growing
 from clsnet.errors import ClsnetError
 
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from clsnet.model import CLSNet, load
+    from clsnet.estimator.clsnet import CLSNet, load
 
 __version__ = "0.1.0"
 __all__ = ["CLSNet", "__version__", "load"]
@@ -12,6 +12,6 @@ __all__ = ["CLSNet", "__version__", "load"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'clsnet' has no attribute {name!r}")
-    from clsnet import model  # torch takes seconds to import; ``clsnet --help`` must not wait
+    from clsnet.estimator import clsnet as model
 
     return getattr(model, name)

@@ -4,9 +4,9 @@ import torch
 from sklearn.datasets import load_digits
 
 from clsnet import CLSNet
-from clsnet.classifier.curvature import DiagonalTrace, FullTrace, LowRankTrace
+from clsnet.classifier.curvatures.full import DiagonalTrace, FullTrace, LowRankTrace
 from clsnet.classifier.solvers import System
-from clsnet.classifier.statistics import Statistics
+from clsnet.classifier.sums import Statistics
 from clsnet.extractor import Identity
 
 X, Y = load_digits(return_X_y=True)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from clsnet.classifier.factor import MOST_ROWS, Factor
+from clsnet.classifier.ridge.factor import MOST_ROWS, Factor
 
 SIZE = 64
 

@@ -4,9 +4,9 @@ import torch
 
 from clsnet import CLSNet, load
 from clsnet.classifier.analytic import AnalyticClassifier, Rule
-from clsnet.classifier.curvature import FewSamples, FullTrace, total, trapezoid
+from clsnet.classifier.curvatures.full import FewSamples, FullTrace, total, trapezoid
 from clsnet.classifier.solvers import System
-from clsnet.classifier.statistics import Statistics
+from clsnet.classifier.sums import Statistics
 from clsnet.extractor import Identity
 from tests.literal import declarative_parameters, mean_diagonal, one_hot
 

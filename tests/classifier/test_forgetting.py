@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 from clsnet import CLSNet
-from clsnet.classifier.forgetting import Memory
+from clsnet.classifier.forgetting.policy import Memory
 from clsnet.errors import ClsnetError
 
 X, Y = load_digits(return_X_y=True)

@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 
 from clsnet import CLSNet
 from clsnet.classifier.analytic import AnalyticClassifier, Rule
-from clsnet.classifier.ridge import left_out_error
+from clsnet.classifier.ridge.rule import left_out_error
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Identity
 from tests.literal import declarative_parameters, mean_diagonal, one_hot

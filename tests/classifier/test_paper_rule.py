@@ -3,7 +3,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from clsnet import CLSNet
-from clsnet.classifier.plasticity import FISHERS
+from clsnet.classifier.curvatures.plasticity import FISHERS
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Identity
 from tests.literal import learn_in_turn

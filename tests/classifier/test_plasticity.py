@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from clsnet.classifier.curvature import DiagonalTrace
-from clsnet.classifier.plasticity import FISHERS, plasticity
+from clsnet.classifier.curvatures.full import DiagonalTrace
+from clsnet.classifier.curvatures.plasticity import FISHERS, plasticity
 from clsnet.classifier.solvers import System
 from tests import literal
 

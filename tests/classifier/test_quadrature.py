@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from clsnet.classifier.factor import Factor
-from clsnet.classifier.quadrature import Quadrature
+from clsnet.classifier.ridge.factor import Factor
+from clsnet.classifier.ridge.quadrature import Quadrature
 
 
 def problem(size=80, decay=6.0, seed=0):

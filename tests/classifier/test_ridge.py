@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clsnet.classifier.ridge import GRID, Sums, left_out_error, regress
+from clsnet.classifier.ridge.rule import GRID, Sums, left_out_error, regress
 from tests.literal import one_hot
 
 

@@ -7,7 +7,7 @@ import torch
 
 from clsnet.classifier import ridge as ridge_module
 from clsnet.classifier.analytic import AnalyticClassifier, Rule
-from clsnet.classifier.ridge import GRID, START, Sums, left_out_error, regress
+from clsnet.classifier.ridge.rule import GRID, START, Sums, left_out_error, regress
 
 CPU = torch.device("cpu")
 SIZE = 192

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clsnet.classifier.factor import Factor
+from clsnet.classifier.ridge.factor import Factor
 from clsnet.classifier.solvers import (
     System,
     iterating_pays,

@@ -3,9 +3,9 @@ import pytest
 import torch
 
 from clsnet.classifier.analytic import MERGED, TOTAL, AnalyticClassifier, Rule
-from clsnet.classifier.curvature import FewSamples
-from clsnet.classifier.ridge import GRID, NOTHING, Sums, regress
-from clsnet.classifier.spectrum import SPAN, Spectrum, spanning
+from clsnet.classifier.curvatures.full import FewSamples
+from clsnet.classifier.ridge.rule import GRID, NOTHING, Sums, regress
+from clsnet.classifier.ridge.spectrum import SPAN, Spectrum, spanning
 from tests.literal import one_hot
 
 CPU = torch.device("cpu")

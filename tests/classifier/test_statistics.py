@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clsnet.classifier.statistics import BLOCK, Statistics
+from clsnet.classifier.sums import BLOCK, Statistics
 
 
 @pytest.mark.parametrize("size", [1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 1100])

@@ -7,7 +7,7 @@ import pytest
 from clsnet import __version__
 from clsnet.cli.app import app
 from clsnet.data import datasets
-from clsnet.methods import methods
+from clsnet.methods.registry import methods
 
 COMMANDS = sorted(command.name or command.callback.__name__ for command in app.registered_commands)
 

@@ -6,7 +6,7 @@ import pytest
 
 from clsnet.evaluation.protocol import evaluate
 from clsnet.evaluation.tuning import hold_out, tune
-from clsnet.methods import Method
+from clsnet.methods.registry import Method
 
 
 def rows(X):

@@ -8,8 +8,8 @@ from sklearn.linear_model import RidgeClassifier
 
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones import EfficientNetLite, resolve_backbone
-from clsnet.extractor.backbones.leaves import dead_leaves
-from clsnet.extractor.backbones.runtime import fastest
+from clsnet.images.dead_leaves import dead_leaves
+from clsnet.extractor.runtime.torch_module import fastest
 
 SIDE = 64
 

@@ -14,7 +14,7 @@ import torch
 from clsnet import CLSNet, load
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones import HuggingFace, resolve_backbone
-from clsnet.extractor.backbones.runtime import fastest
+from clsnet.extractor.runtime.torch_module import fastest
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 3, 40, 40), dtype=np.uint8)
 PROCESSOR = {

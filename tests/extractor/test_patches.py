@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Identity, Patches
 from clsnet.extractor.backbones import BACKBONES, resolve_backbone
-from clsnet.extractor.backbones.leaves import dead_leaves
+from clsnet.images.dead_leaves import dead_leaves
 from clsnet.extractor.backbones.patches import LEAST_VARIANCE, N_LEAVES, OVERLAP
 
 DIGITS = load_digits().images

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn.functional import batch_norm, conv2d, linear, max_pool2d
 
-from clsnet.extractor.backbones.residual import BLOCKS, Residual
+from clsnet.methods.common.residual import BLOCKS, Residual
 
 
 def network(depth=18, small=True, n_classes=5):

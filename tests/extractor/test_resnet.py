@@ -9,7 +9,7 @@ from torch.nn.functional import interpolate
 from clsnet import CLSNet, load
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones import ResNet, resolve_backbone
-from clsnet.extractor.backbones.residual import Residual
+from clsnet.methods.common.residual import Residual
 from clsnet.extractor.backbones.weights import About, write_weights
 
 SIZE = 16

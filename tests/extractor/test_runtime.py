@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from clsnet.extractor.backbones.runtime import PATIENCE, Runtime, fastest, in_pytorch
+from clsnet.extractor.runtime.torch_module import PATIENCE, Runtime, fastest, in_pytorch
 
 torch.manual_seed(0)
 NETWORK = (
@@ -113,7 +113,7 @@ def test_first_images_do_not_wait_for_a_conversion():
     code = f"""
 import sys, torch
 from torch import nn
-from clsnet.extractor.backbones.runtime import Runtime
+from clsnet.extractor.runtime.torch_module import Runtime
 run = Runtime(nn.Sequential(nn.Conv2d(3, 2, 3), nn.Flatten()))
 for _ in range({PATIENCE - 1}):
     run(torch.zeros(1, 3, 4, 4))

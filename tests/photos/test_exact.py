@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from clsnet import load
-from clsnet.extractor.backbones.runtime import PATIENCE
+from clsnet.extractor.runtime.torch_module import PATIENCE
 from clsnet.photos import forget, learn
 
 pytest.importorskip("openvino")

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from clsnet import load
-from clsnet.data.decode import Unreadable, decode
+from clsnet.images.decode import Unreadable, decode
 from clsnet.photos.reading import BATCH, features, read
 
 

@@ -3,7 +3,7 @@ import pytest
 import torch
 from PIL import Image
 
-from clsnet.extractor.backbones.leaves import dead_leaves
+from clsnet.images.dead_leaves import dead_leaves
 from clsnet.photos import learn
 from clsnet.photos.twins import LOOKED_AT, twins
 

@@ -3,7 +3,7 @@ import copy
 import pytest
 import torch
 
-from clsnet.extractor.backbones.residual import Residual
+from clsnet.methods.common.residual import Residual
 from clsnet.pretraining import gradients
 from clsnet.pretraining.gradients import STEPS_BEFORE, Gradients
 from clsnet.pretraining.loop import _optimiser

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from clsnet.errors import ClsnetError
-from clsnet.extractor.backbones.residual import Residual
+from clsnet.methods.common.residual import Residual
 from clsnet.pretraining import loop
 from clsnet.pretraining.checkpoint import Checkpoint
 from clsnet.pretraining.feeding import Feed

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from clsnet.errors import ClsnetError
-from clsnet.extractor.backbones.residual import Residual
+from clsnet.methods.common.residual import Residual
 from clsnet.extractor.backbones.weights import read_weights, write_weights
 from clsnet.pretraining import Base, pretrain
 

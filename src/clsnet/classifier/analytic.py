@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from clsnet.classifier.curvature import (
+from clsnet.classifier.curvatures.full import (
     DiagonalTrace,
     FewSamples,
     FullTrace,
@@ -19,14 +19,14 @@ from clsnet.classifier.curvature import (
     few_together,
     total,
 )
-from clsnet.classifier.factor import Factor
-from clsnet.classifier.forgetting import Memory
-from clsnet.classifier.growing import Growing
-from clsnet.classifier.plasticity import plasticity
-from clsnet.classifier.ridge import Sums, left_out_error, regress
+from clsnet.classifier.ridge.factor import Factor
+from clsnet.classifier.forgetting.policy import Memory
+from clsnet.classifier.curvatures.growing import Growing
+from clsnet.classifier.curvatures.plasticity import plasticity
+from clsnet.classifier.ridge.rule import Sums, left_out_error, regress
 from clsnet.classifier.solvers import System
-from clsnet.classifier.statistics import PRECISIONS, Batch, Label, Statistics, take
-from clsnet.distributed import summed
+from clsnet.classifier.sums import PRECISIONS, Batch, Label, Statistics, take
+from clsnet.arrays.ranks import summed
 from clsnet.errors import ClsnetError
 
 Batches = Callable[[], Iterable[Batch]]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from clsnet.classifier.factor import Factor, rounding, solve_lower
+from clsnet.classifier.ridge.factor import Factor, rounding, solve_lower
 
 TOLERANCE = 1e-11  # at which an iteration stops
 ACCEPTED = 1e-7  # of a solution when it is checked at last

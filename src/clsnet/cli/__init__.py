@@ -40,6 +40,6 @@ def _together() -> AbstractContextManager[None]:
     """Join the other processes, if ``torchrun`` started this one."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         return nullcontext()
-    from clsnet.distributed import joined
+    from clsnet.arrays.ranks import joined
 
     return joined()

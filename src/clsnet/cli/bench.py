@@ -108,11 +108,11 @@ def bench(
 
     from clsnet.cli.skipped import tell_skipped
     from clsnet.data import load_sequence
-    from clsnet.distributed import n_ranks, rank
+    from clsnet.arrays.ranks import n_ranks, rank
     from clsnet.evaluation.harness import Job, check_backbone, check_protocol, network_digest
     from clsnet.evaluation.seen import check_unseen
     from clsnet.evaluation.store import check_writable
-    from clsnet.methods import check_options, get_method
+    from clsnet.methods.registry import check_options, get_method
     from clsnet.reporting.tables import summarise
 
     console = Console(quiet=rank() > 0)
@@ -230,7 +230,7 @@ def _print(console: Console, summaries: Sequence[Summary]) -> None:
     from rich.table import Table
 
     from clsnet.evaluation.protocol import DEMO, PROTOCOLS
-    from clsnet.methods import get_method
+    from clsnet.methods.registry import get_method
     from clsnet.reporting.paper import paper_row
     from clsnet.reporting.tables import megabytes, number
 

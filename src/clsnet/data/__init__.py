@@ -16,7 +16,7 @@ from clsnet.data import (  # noqa: F401  (they register themselves)
 from clsnet.data.dataset import Dataset
 from clsnet.data.folder import load_folder
 from clsnet.data.idx import read_idx
-from clsnet.data.images import Images, readable
+from clsnet.images.lazy import Images, readable
 from clsnet.data.registry import DatasetInfo, Report, datasets, load_dataset
 from clsnet.data.sequences import Order, Task, TaskSequence, load_sequence
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from clsnet.data.cache import cache_folder
 from clsnet.data.dataset import Dataset, Labels
-from clsnet.data.pickles import read_pickle
+from clsnet.storage.pickles import read_pickle
 from clsnet.data.registry import DatasetInfo, Report, register
 from clsnet.errors import ClsnetError
 

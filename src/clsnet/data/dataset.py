@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from clsnet.data.images import Images
+from clsnet.images.lazy import Images
 
 Pixels = npt.NDArray[np.uint8] | Images
 """Images in memory, or on disk."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clsnet.data.dataset import Dataset, Labels
-from clsnet.data.images import Images
+from clsnet.images.lazy import Images
 from clsnet.data.registry import Report
 from clsnet.errors import ClsnetError
 

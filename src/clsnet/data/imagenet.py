@@ -5,7 +5,7 @@ from pathlib import Path
 from clsnet.data.cache import cache_folder
 from clsnet.data.dataset import Dataset, Labels
 from clsnet.data.folder import folder_classes, labelled_images
-from clsnet.data.images import Images
+from clsnet.images.lazy import Images
 from clsnet.data.registry import DatasetInfo, Report, register
 from clsnet.errors import ClsnetError
 

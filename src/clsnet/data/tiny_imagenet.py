@@ -9,7 +9,7 @@ import numpy as np
 
 from clsnet.data.cache import cache_folder
 from clsnet.data.dataset import Dataset, Labels
-from clsnet.data.images import Images
+from clsnet.images.lazy import Images
 from clsnet.data.registry import DatasetInfo, Report, register
 from clsnet.data.zipped import Member, members
 from clsnet.errors import ClsnetError

@@ -10,14 +10,14 @@ from typing import Any
 
 from clsnet import __version__
 from clsnet.data import TaskSequence
-from clsnet.distributed import rank
+from clsnet.arrays.ranks import rank
 from clsnet.errors import ClsnetError
 from clsnet.evaluation.protocol import DEMO, evaluate
 from clsnet.evaluation.seen import seen_classes
 from clsnet.evaluation.store import read_run, record, run_path, write_run
 from clsnet.evaluation.tuning import tune
 from clsnet.extractor.backbones import Network, resolve_backbone
-from clsnet.methods import Method, get_method
+from clsnet.methods.registry import Method, get_method
 
 Progress = Callable[[int, str, float | None], None]
 

@@ -19,7 +19,7 @@ from clsnet.data import Task
 from clsnet.evaluation.metrics import average_accuracy, backward_transfer, forward_transfer
 from clsnet.evaluation.usage import peak_mb
 from clsnet.extractor.extractor import Features, Samples
-from clsnet.methods import Learner
+from clsnet.methods.registry import Learner
 
 AGNOSTIC = "agnostic"
 DEMO = "demo"

@@ -15,7 +15,7 @@ import torch
 from clsnet import __version__
 from clsnet.errors import ClsnetError
 from clsnet.evaluation.protocol import Outcome
-from clsnet.files import write_atomically
+from clsnet.storage.files import write_atomically
 
 FORMAT = 1
 

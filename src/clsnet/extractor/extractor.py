@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from clsnet.data.ahead import read_ahead
-from clsnet.data.images import Images
+from clsnet.images.ahead import read_ahead
+from clsnet.images.lazy import Images
 from clsnet.extractor.augmentation import Augmentation
 from clsnet.extractor.backbones import Backbone, Network
 from clsnet.extractor.cache import FeatureCache, digests

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from clsnet import storage
+from clsnet.storage import tensors as storage
 from clsnet.errors import ClsnetError
 from clsnet.photos.record import Change, Counts, Record
 

@@ -19,10 +19,10 @@ import torch
 from torch import Tensor, nn
 
 from clsnet.errors import ClsnetError
-from clsnet.extractor.backbones.leaves import dead_leaves
+from clsnet.images.dead_leaves import dead_leaves
 from clsnet.extractor.backbones.network import Network, needed
-from clsnet.files import write_atomically
-from clsnet.model import CLSNet
+from clsnet.storage.files import write_atomically
+from clsnet.estimator.clsnet import CLSNet
 from clsnet.photos.familiarity import familiarity, usual_scores
 from clsnet.photos.predicting import REJECT, opened, temperature
 from clsnet.photos.record import Record

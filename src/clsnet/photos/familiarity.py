@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from clsnet.classifier.analytic import AnalyticClassifier
-from clsnet.classifier.curvature import FullTrace
+from clsnet.classifier.curvatures.full import FullTrace
 
 
 def usual_scores(classifier: AnalyticClassifier) -> Tensor:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clsnet.errors import ClsnetError
-from clsnet.model import load
+from clsnet.estimator.clsnet import load
 from clsnet.photos.keeping import changing, save, version_before
 from clsnet.photos.record import Change, Counts, Record, now
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from clsnet.errors import ClsnetError
-from clsnet.model import CLSNet
+from clsnet.estimator.clsnet import CLSNet
 
 try:
     import fcntl

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
-from clsnet import storage
+from clsnet.storage import tensors as storage
 from clsnet.data.registry import Report
-from clsnet.distributed import alone, gathered, rank
+from clsnet.arrays.ranks import alone, gathered, rank
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones import Backbone, Identity, Network, resolve_backbone
-from clsnet.model import CLSNet, load
+from clsnet.estimator.clsnet import CLSNet, load
 from clsnet.photos.estimate import ENOUGH, Outcome, estimated, held_out, lookalikes
 from clsnet.photos.finding import Found, Photo, find
 from clsnet.photos.keeping import changing, save

@@ -11,8 +11,8 @@ import torch
 
 from clsnet.data.registry import Report
 from clsnet.errors import ClsnetError
-from clsnet.extractor.backbones.runtime import PATIENCE
-from clsnet.model import LEAST_NOISE, CLSNet, load
+from clsnet.extractor.runtime.torch_module import PATIENCE
+from clsnet.estimator.clsnet import LEAST_NOISE, CLSNet, load
 from clsnet.photos.familiarity import familiarity, usual_scores
 from clsnet.photos.finding import photos_below
 from clsnet.photos.reading import features

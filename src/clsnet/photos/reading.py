@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from clsnet.data.decode import Unreadable
-from clsnet.data.images import Images
+from clsnet.images.decode import Unreadable
+from clsnet.images.lazy import Images
 from clsnet.data.registry import Report
-from clsnet.model import CLSNet
+from clsnet.estimator.clsnet import CLSNet
 
 BATCH = 32
 

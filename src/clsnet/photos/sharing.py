@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from clsnet.data.registry import Report
-from clsnet.distributed import gathered, n_ranks, rank
-from clsnet.model import CLSNet
+from clsnet.arrays.ranks import gathered, n_ranks, rank
+from clsnet.estimator.clsnet import CLSNet
 from clsnet.photos.reading import BATCH, features
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from clsnet import storage
+from clsnet.storage import tensors as storage
 from clsnet.errors import ClsnetError
 from clsnet.photos.keeping import changing, swap, version_before
 from clsnet.photos.record import Change, Record

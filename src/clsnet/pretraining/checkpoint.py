@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from clsnet.errors import ClsnetError
-from clsnet.files import write_atomically
+from clsnet.storage.files import write_atomically
 from clsnet.pretraining.muon import Muon
 
 FORMAT = "clsnet-pretraining"

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from clsnet.data import Report
-from clsnet.data.ahead import read_ahead
+from clsnet.images.ahead import read_ahead
 
 Channels = tuple[float, float, float]
 

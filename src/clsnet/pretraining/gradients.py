@@ -30,7 +30,7 @@ class Gradients:
 
     Examples
     --------
-    >>> from clsnet.extractor.backbones.residual import Residual
+    >>> from clsnet.methods.common.residual import Residual
     >>> from clsnet.pretraining.simsiam import SimSiam
     >>> objective = SimSiam(Residual(18, small=True), (0.5, 0.5, 0.5), (0.2, 0.2, 0.2))
     >>> gradients = Gradients(objective)

@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Generator, Tensor, nn
 
-from clsnet.extractor.backbones.residual import Residual
+from clsnet.methods.common.residual import Residual
 from clsnet.pretraining.feeding import Feed
 
 

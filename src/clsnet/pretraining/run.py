@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from clsnet.data import Report
-from clsnet.devices import torch_device
+from clsnet.arrays.devices import torch_device
 from clsnet.errors import ClsnetError
-from clsnet.extractor.backbones.residual import Residual
+from clsnet.methods.common.residual import Residual
 from clsnet.extractor.backbones.weights import About
 from clsnet.pretraining.augment import TURNS
 from clsnet.pretraining.base import Base

@@ -8,7 +8,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn.functional import cosine_similarity, normalize
 
-from clsnet.extractor.backbones.residual import Residual
+from clsnet.methods.common.residual import Residual
 from clsnet.pretraining.augment import flipped, greyed, jittered, resized_crops
 from clsnet.pretraining.feeding import Feed
 from clsnet.pretraining.objective import Objective

@@ -32,7 +32,7 @@ class Supervised(Objective):
 
     Examples
     --------
-    >>> from clsnet.extractor.backbones.residual import Residual
+    >>> from clsnet.methods.common.residual import Residual
     >>> network = Residual(18, small=True, n_classes=4 * TURNS)
     >>> objective = Supervised(network, mean=(0.5, 0.5, 0.5), deviation=(0.2, 0.2, 0.2))
     >>> images, labels = torch.zeros(2, 3, 8, 8, dtype=torch.uint8), torch.tensor([1, 3])

@@ -10,7 +10,7 @@ from pathlib import Path
 from clsnet.errors import ClsnetError
 from clsnet.evaluation.protocol import DEMO
 from clsnet.evaluation.store import read_runs
-from clsnet.methods import get_method
+from clsnet.methods.registry import get_method
 from clsnet.reporting.paper import paper_row
 from clsnet.reporting.tables import Summary, megabytes, number, summarise, told_apart
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from clsnet.methods import methods
+from clsnet.methods.registry import methods
 from clsnet.reporting.paper import TABLE, Row, paper_row
 from clsnet.reporting.series import leaking, orders
 from clsnet.reporting.tables import Summary, number

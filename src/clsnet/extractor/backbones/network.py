@@ -17,8 +17,8 @@ from torch.nn.functional import adaptive_avg_pool2d, interpolate
 
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones.base import Backbone
-from clsnet.extractor.backbones.leaves import dead_leaves
-from clsnet.extractor.backbones.runtime import Run, Runtime
+from clsnet.images.dead_leaves import dead_leaves
+from clsnet.extractor.runtime.torch_module import Run, Runtime
 from clsnet.extractor.backbones.views import VIEWS, views
 from clsnet.extractor.backbones.weights import fingerprint
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones.base import Backbone
-from clsnet.extractor.backbones.leaves import dead_leaves
+from clsnet.images.dead_leaves import dead_leaves
 
 N_LEAVES = 500
 N_PATCHES = 20_000

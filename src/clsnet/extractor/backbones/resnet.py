@@ -11,8 +11,8 @@ from torch import Tensor
 
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones.network import Network, Tapped
-from clsnet.extractor.backbones.places import Places
-from clsnet.extractor.backbones.residual import Residual
+from clsnet.extractor.backbones.random_nodes import Places
+from clsnet.methods.common.residual import Residual
 from clsnet.extractor.backbones.weights import read_weights
 
 BLOCKS = {18: (2, 3, 4, 5, 6, 7), 50: (6, 11, 12, 14, 15)}

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from clsnet.errors import ClsnetError
-from clsnet.files import write_atomically
+from clsnet.storage.files import write_atomically
 
 FORMAT = "clsnet-weights"
 

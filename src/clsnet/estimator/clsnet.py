@@ -1,0 +1,496 @@
+"""CLSNet, the estimator: it joins the two subnetworks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from clsnet import model as snapshot
+from clsnet.storage import tensors as storage
+from clsnet.estimator.batches import Samples, peek, rebatch
+from clsnet.classifier.analytic import AnalyticClassifier, Rule, Task
+from clsnet.classifier.forgetting.policy import Memory
+from clsnet.classifier.sums import Batch
+from clsnet.arrays.devices import torch_device
+from clsnet.arrays.ranks import share
+from clsnet.errors import ClsnetError
+from clsnet.extractor import Augmentation, Backbone, Extractor
+from clsnet.extractor.extractor import FIT_SAMPLES
+from clsnet.estimator.features import new_extractor
+from clsnet.estimator.labels import as_labels, same_kind
+from clsnet.memory import MEGABYTE, MemoryUse
+from clsnet.estimator.parameters import PARAMETERS
+from clsnet.estimator.presets import demo_options, paper_options
+from clsnet.estimator.samples import as_samples
+
+ROWS = 4096
+LEAST_NOISE = 0.02
+
+
+class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Class-incremental classifier of complementary learning subnetworks.
+
+    A frozen extractor represents samples; a classifier in closed form learns one task after
+    another and keeps no sample of any. With the full curvature (the default) its weights equal
+    ridge regression on all data ever seen, in whatever order it came. The constructor's defaults
+    are the best honest setting; `paper` and `demo` are what the authors wrote and released.
+
+    Parameters
+    ----------
+    backbone
+        The frozen part of the extractor: ``"identity"``, ``"patches"``, ``"efficientnet-lite0"``,
+        ``"resnet18:FILE"`` or ``"FILE.safetensors"`` (of ``clsnet pretrain``), ``"hf:NAME"``,
+        ``"timm:NAME"``, a `Backbone`, or ``"auto"`` (vectors as they are, photographs by
+        EfficientNet-Lite0, smaller images by whitened patches).
+    taps, views
+        Of a network named by `backbone`: whether features are taken at ``"several"`` depths,
+        ``"many"`` (at two scales too; in the preset ``"best"``), or from the ``"last"`` layer, as
+        in the paper; and over how many views of an image they are averaged: 1, 2 with its mirror
+        image, or 8 with crops (in the preset ``"best"``).
+    connection
+        What the classifier sees: ``"Z"`` the backbone's output, ``"G"`` random nodes of it,
+        ``"G*"`` tuned nodes, ``"A"`` both Z and G*, ``"Z+G"`` both Z and G, or ``"auto"``: what
+        the preset says; of networks Z with their own random nodes, or else ``"Z+G"``; of all
+        others ``"A"``.
+    groups, group_size
+        Number of groups of random nodes, and of nodes in each.
+    activation
+        Behind the nodes: ``"relu"``, ``"tanh"`` or ``"none"``.
+    alpha
+        Weight of the l1 norm when nodes are tuned.
+    augmentation
+        An `Augmentation` with further options; the five parameters before are then its own.
+    curvature
+        What is kept of a task: ``"full"``, ``"low-rank"`` or ``"diagonal"`` (the paper).
+    gamma
+        Trade-off of old tasks against the current one: one value, or one per task.
+    terms
+        Terms of the objective that are used: 1 current task, 2 old tasks, 3 previous solution.
+    ridge
+        Relative to the mean diagonal of the Gram matrix, or ``"auto"``.
+    retain
+        Keep one sum in ``"total"``, per ``"tasks"`` or per ``"classes"``: what can be forgotten
+        exactly later on.
+    rank
+        Directions kept by the low-rank curvature.
+    fisher
+        The diagonal curvature's plasticity: ``"mean-of-squares"`` (the paper's text) or
+        ``"square-of-mean"`` (the authors' release).
+    phantoms
+        Zero outputs beside a task's own in that plasticity, for all classes it does not have.
+    precision
+        Of products of samples: ``"float64"``, ``"float32"``, or on a GPU ``"tf32"`` and
+        ``"bfloat16"``. Sums and solutions are float64. Where products are rounded, weights depend
+        a little on the order of tasks.
+    short_term, queue
+        Tasks that fade when the next one is learned; length of a first-in-first-out queue.
+    cache
+        Folder for the outputs of a frozen network, so that other models need not compute them.
+    preset
+        ``"fast"``, ``"best"`` or ``"small"`` features for images.
+    device
+        ``"auto"``, ``"cpu"``, ``"cuda"`` or any other of torch.
+    random_state
+        Seed of the extractor.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        Classes known now, in the order in which tasks brought them.
+    tasks_ : list of Task
+        Every task learned: its classes and their numbers of samples.
+    notes_ : dict
+        Whatever JSON can hold, saved with the model; there if somebody wrote it.
+
+    References
+    ----------
+    D. Li and Z. Zeng, "Complementary Learning Subnetworks for Parameter-Efficient
+    Class-Incremental Learning".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = CLSNet()
+    >>> for first in range(0, 10, 2):
+    ...     task = (y == first) | (y == first + 1)
+    ...     model = model.partial_fit(X[task], y[task])
+    >>> bool(model.score(X, y) > 0.98)
+    True
+    """
+
+    extractor_: Extractor
+    observed_: AnalyticClassifier
+    sample_shape_: tuple[int, ...]
+    n_features_in_: int
+    notes_: dict[str, Any]
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = PARAMETERS
+
+    def __init__(
+        self,
+        *,
+        backbone: str | Backbone = "auto",
+        taps: str = "several",
+        views: int = 2,
+        connection: str = "auto",
+        groups: int = 30,
+        group_size: int = 30,
+        activation: str = "relu",
+        alpha: float = 0.01,
+        augmentation: Augmentation | None = None,
+        curvature: str = "full",
+        gamma: float | Sequence[float] = 1.0,
+        terms: Sequence[int] = (1, 2),
+        ridge: float | str = "auto",
+        retain: str = "total",
+        rank: int = 200,
+        fisher: str = "mean-of-squares",
+        phantoms: int = 8,
+        precision: str = "float64",
+        short_term: Sequence[int] = (),
+        queue: int | None = None,
+        cache: str | os.PathLike[str] | None = None,
+        preset: str | None = None,
+        device: str = "auto",
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.backbone = backbone
+        self.taps = taps
+        self.views = views
+        self.connection = connection
+        self.groups = groups
+        self.group_size = group_size
+        self.activation = activation
+        self.alpha = alpha
+        self.augmentation = augmentation
+        self.curvature = curvature
+        self.gamma = gamma
+        self.terms = terms
+        self.ridge = ridge
+        self.retain = retain
+        self.rank = rank
+        self.fisher = fisher
+        self.phantoms = phantoms
+        self.precision = precision
+        self.short_term = short_term
+        self.queue = queue
+        self.cache = cache
+        self.preset = preset
+        self.device = device
+        self.random_state = random_state
+
+    # ------------------------------------------------------------------ learning
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Forget everything and learn one task."""
+        blank = clone(self).partial_fit(X, y).consolidate()
+        kept = {name: value for name, value in vars(self).items() if not name.endswith("_")}
+        self.__dict__ = kept | {k: v for k, v in vars(blank).items() if k.endswith("_")}
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn one task; any class may be new.
+
+        Sums are taken now; the weights that follow from them when they are first asked for, so
+        that many tasks in a row cost one solution.
+
+        Parameters
+        ----------
+        X
+            Samples: vectors (n, d), grey images (n, h, w) or images (n, channels, h, w).
+        y
+            Labels, ints or strings.
+        classes
+            Not needed; taken for scikit-learn's convention.
+        """
+        del classes
+        self._learn([(X, y)])
+        return self
+
+    def learn(self, batches: Iterable[tuple[Any, Any]]) -> Self:
+        """Learn one task that does not fit in memory.
+
+        Parameters
+        ----------
+        batches
+            Pairs (X, y), all of one task. The extractor of a first task is fitted to the first
+            10,000 samples. The diagonal curvature goes over the batches twice, so it needs an
+            iterable that can start again, such as a list or a data loader, not a generator.
+        """
+        if self.curvature == "diagonal" and iter(batches) is batches:
+            raise ClsnetError(
+                'curvature="diagonal" reads a task twice, but these batches can be read only '
+                "once; give a list or a data loader instead of a generator."
+            )
+        self._learn(batches)
+        return self
+
+    def consolidate(self) -> Self:
+        """Solve for the weights of everything learned, rather than when they are asked for."""
+        check_is_fitted(self)
+        self.observed_ = self.observed_.consolidated()
+        return self
+
+    def prepare(self, X: Any) -> Self:
+        """Fix the extractor, given samples of a first task; nothing is learned yet."""
+        self._validate_params()
+        self._fix_extractor(as_samples(self, X, reset=True))
+        return self
+
+    def forget(
+        self, *, task: int | None = None, classes: Collection[Any] = (), exact: bool = True
+    ) -> Self:
+        """Forget a task or classes.
+
+        With the full curvature and a sum kept for each (``retain``), the weights become those of a
+        model that never saw it, given the same extractor. Where that is not possible an error says
+        why; ``exact=False`` then still removes the classes from every answer and keeps the task
+        from constraining later ones. Tasks keep their numbers: a gamma per task, and the queue,
+        still count the forgotten one.
+
+        Parameters
+        ----------
+        task
+            Number of the task, from 0.
+        classes
+            Labels.
+        exact
+            Whether to insist that nothing remains.
+        """
+        check_is_fitted(self)
+        classes = [classes] if isinstance(classes, str) else classes
+        if (task is None) == (len(classes) == 0):
+            raise ClsnetError("say what to forget: task=NUMBER or classes=[LABEL, ...].")
+        known = self.observed_
+        if task is not None and not 0 <= task < len(known.tasks):
+            raise ClsnetError(f"there is no task {task}; tasks 0 to {len(known.tasks) - 1} exist.")
+        unknown = [label for label in classes if label not in known.labels]
+        if unknown:
+            raise ClsnetError(f"class {unknown[0]!r} is not known to this model.")
+        tasks = [] if task is None else [task]
+        self.classifier_ = known.forget(tasks, list(classes), exact)
+        return self
+
+    # ----------------------------------------------------------------- predicting
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the representations A of samples."""
+        check_is_fitted(self)
+        X = as_samples(self, X, reset=False)
+        parts = [self.extractor_.transform(X[i : i + ROWS]) for i in range(0, len(X), ROWS)]
+        return torch.cat(parts).cpu().numpy()
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return scores, one column per class; for two classes one score, positive for the second.
+
+        A score estimates the probability of its class; it may lie outside of 0 to 1.
+        """
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return probabilities, one column per class."""
+        return self.probabilities(self._scores(X))
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Return the probabilities that scores, one column per class, stand for.
+
+        Scores are taken as one-hot vectors with Gaussian noise, whose variance the Gram matrices
+        tell; the probability of a class is then proportional to ``exp(score / variance)``.
+        """
+        variance = max(self.classifier_.noise, LEAST_NOISE)
+        return torch.softmax(torch.from_numpy(scores) / variance, dim=1).numpy()
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of each sample."""
+        best = self._scores(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    # ---------------------------------------------------------------------- state
+
+    @property
+    def classifier_(self) -> AnalyticClassifier:
+        """The classifier with weights for everything learned."""
+        return self.consolidate().observed_
+
+    @classifier_.setter
+    def classifier_(self, classifier: AnalyticClassifier) -> None:
+        self.observed_ = classifier
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Classes known now, in the order in which tasks brought them."""
+        check_is_fitted(self)
+        return np.array(self.observed_.labels)
+
+    @property
+    def tasks_(self) -> list[Task]:
+        """Every task learned; a forgotten one has no classes left."""
+        check_is_fitted(self)
+        return list(self.observed_.tasks)
+
+    def memory(self) -> MemoryUse:
+        """Return what the model takes, every stored number counted with 32 bits as in the paper."""
+        check_is_fitted(self)
+        tensors = snapshot.tensors_of(self.extractor_, self.classifier_)
+        count = sum(storage.numbers(name, tensor) for name, tensor in tensors.items())
+        return MemoryUse(4 * count / MEGABYTE, backbone_mb=self.extractor_.referred_mb)
+
+    def twin(self) -> CLSNet:
+        """Return a model that has learned nothing but shares this one's fixed extractor."""
+        check_is_fitted(self)
+        model: CLSNet = clone(self)
+        model.__dict__.update(
+            n_features_in_=self.n_features_in_,
+            sample_shape_=self.sample_shape_,
+            extractor_=self.extractor_,
+        )
+        model.classifier_ = model._new_classifier()
+        return model
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "observed_")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copy weights rather than the need to solve for them, so that a copy answers the same."""
+        if hasattr(self, "observed_"):
+            self.consolidate()
+        return dict(super().__getstate__())
+
+    def save(self, path: str | os.PathLike[str], *, self_contained: bool = False) -> None:
+        """Write the model to one file; what was there before survives any failure.
+
+        Parameters
+        ----------
+        path
+            The file.
+        self_contained
+            Write a frozen network's weights too, so that the file needs nothing but code. A model
+            that was loaded from such a file always does so.
+        """
+        check_is_fitted(self)
+        tensors = snapshot.tensors_of(self.extractor_, self.classifier_, self_contained)
+        storage.write(Path(path), snapshot.header_of(self, self_contained), tensors)
+
+    # -------------------------------------------------------------------- presets
+
+    @classmethod
+    def paper(cls, **options: Any) -> CLSNet:
+        """Return the configuration of the paper's text."""
+        return cls(**{**paper_options(), **options})
+
+    @classmethod
+    def demo(cls, **options: Any) -> CLSNet:
+        """Return the configuration that the authors released."""
+        return cls(**{**demo_options(), **options})
+
+    # -------------------------------------------------------------------- private
+
+    def _learn(self, batches: Iterable[tuple[Any, Any]]) -> None:
+        before = dict(self.__dict__)
+        try:
+            self._learn_or_fail(batches)
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    def _learn_or_fail(self, batches: Iterable[tuple[Any, Any]]) -> None:
+        self._validate_params()
+        rule = self._rule()
+        if not hasattr(self, "extractor_"):
+            sample, batches = peek(batches, FIT_SAMPLES, lambda pair: self._validated(*pair)[0])
+            self._fix_extractor(sample)
+        was = self.observed_.rule
+        if self.observed_.tasks and (was.curvature, was.retain) != (rule.curvature, rule.retain):
+            raise ClsnetError("curvature and retain cannot change once a task has been learned.")
+
+        def valid() -> Iterator[Samples]:
+            first = np.array([])
+            for X, y in (self._validated(X, y) for X, y in batches):
+                same_kind(first, y)
+                first = y[:1]
+                yield X, y
+
+        def represented() -> Iterator[Batch]:
+            mine = share()
+            for X, y in rebatch(valid(), ROWS):
+                if len(y[mine]):
+                    yield self.extractor_.transform(X[mine]), y[mine]
+
+        self.observed_ = replace(self.observed_, rule=rule).observe(represented)
+
+    def _fix_extractor(self, sample: Any) -> None:
+        self.extractor_ = new_extractor(self, sample.shape[1:])
+        self.extractor_.fit(sample, torch_device(self.device))
+        self.classifier_ = self._new_classifier()
+
+    def _validated(self, X: Any, y: Any) -> Samples:
+        X = as_samples(self, X, reset=not hasattr(self, "sample_shape_"))
+        y = as_labels(y)
+        check_consistent_length(X, y)
+        if hasattr(self, "observed_"):
+            same_kind(self.classes_, y)
+        return X, y
+
+    def _rule(self) -> Rule:
+        memory = Memory(self.gamma, tuple(self.short_term), self.queue)
+        return Rule(
+            curvature=self.curvature,
+            terms=tuple(self.terms),
+            ridge=self.ridge,
+            retain=self.retain,
+            fisher=self.fisher,
+            phantoms=self.phantoms,
+            precision=self.precision,
+            rank=self.rank,
+            memory=memory,
+        )
+
+    def _new_classifier(self) -> AnalyticClassifier:
+        size, device = self.extractor_.dimension, self.extractor_.device
+        none = torch.zeros(size, 0, dtype=torch.float64, device=device)
+        return AnalyticClassifier(self._rule(), size, device, omega=none)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        if not self.observed_.labels:
+            raise ClsnetError("this model has forgotten every class; let it learn some first.")
+        X = as_samples(self, X, reset=False)
+        parts = (X[start : start + ROWS] for start in range(0, len(X), ROWS))
+        classifier = self.classifier_
+        scores = [classifier.scores(self.extractor_.transform(part)) for part in parts]
+        return torch.cat(scores).cpu().numpy()
+
+
+def load(path: str | os.PathLike[str], device: str = "auto") -> CLSNet:
+    """Read a model that `CLSNet.save` wrote; it predicts the same, and can go on learning.
+
+    Parameters
+    ----------
+    path
+        The file.
+    device
+        Where the model is to live now.
+    """
+    header, tensors = storage.read(Path(path))
+    extractor = snapshot.extractor_from(header, tensors)
+    model = CLSNet(**{**snapshot.params_from(header, extractor), "device": device})
+    model.sample_shape_ = tuple(header["sample_shape"])
+    model.n_features_in_ = model.sample_shape_[0]
+    if "feature_names" in header:
+        model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+    if "notes" in header:
+        model.notes_ = header["notes"]
+    place = torch_device(device)
+    model.extractor_ = extractor.to(place)
+    model.classifier_ = snapshot.classifier_from(header, tensors, model._rule(), place)
+    return model

@@ -1,0 +1,51 @@
+"""The extractor that a model's parameters ask for."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sklearn.utils import check_random_state
+
+from clsnet.extractor import Augmentation, Extractor
+from clsnet.extractor.backbones import Network, is_photograph, resolve_backbone
+from clsnet.estimator.presets import PLACED, PRESETS, network_augmentation
+
+if TYPE_CHECKING:
+    from clsnet.estimator.clsnet import CLSNet
+
+
+def new_extractor(model: CLSNet, sample_shape: tuple[int, ...]) -> Extractor:
+    """Return an extractor for samples of a shape, not fitted yet.
+
+    Examples
+    --------
+    >>> from clsnet import CLSNet
+    >>> type(new_extractor(CLSNet(), (3, 64, 64)).backbone).__name__
+    'Patches'
+    """
+    preset = PRESETS[model.preset] if model.preset and len(sample_shape) > 1 else {}
+    chosen = model.backbone
+    if chosen == "auto" and not is_photograph(sample_shape):
+        chosen = preset.get("backbone", "auto")
+    taps, views = model.taps, model.views
+    if model.preset == "best":
+        taps = "many" if taps == "several" else taps
+        views = 8 if views == 2 else views
+    size = model.preset or "fast"
+    backbone = resolve_backbone(chosen, sample_shape, taps, views, PLACED[size])
+    connection = model.connection
+    if connection == "auto":
+        connection = preset.get("connection", "A")
+    augmentation = model.augmentation or Augmentation(
+        connection, model.groups, model.group_size, model.activation, model.alpha
+    )
+    if model.connection == "auto" and not model.augmentation and isinstance(backbone, Network):
+        augmentation = network_augmentation(size, backbone)
+    return Extractor(
+        copy.deepcopy(backbone),
+        copy.deepcopy(augmentation),
+        seed=int(check_random_state(model.random_state).randint(2**31)),
+        cache=None if model.cache is None else Path(model.cache),
+    )

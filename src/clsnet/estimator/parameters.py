@@ -1,0 +1,45 @@
+"""What each parameter of the estimator may be, in scikit-learn's own terms."""
+
+from __future__ import annotations
+
+import os
+from numbers import Integral, Real
+from typing import Any
+
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+
+from clsnet.classifier.curvatures.full import TRACES
+from clsnet.classifier.curvatures.plasticity import FISHERS
+from clsnet.classifier.sums import PRECISIONS
+from clsnet.extractor import Augmentation, Backbone
+from clsnet.extractor.augmentation import ACTIVATIONS, CONNECTIONS
+from clsnet.extractor.backbones.network import TAPS
+from clsnet.extractor.backbones.views import VIEWS
+from clsnet.estimator.presets import PRESETS
+
+PARAMETERS: dict[str, list[Any]] = {
+    "backbone": [str, Backbone],
+    "taps": [StrOptions(set(TAPS))],
+    "views": [Options(Integral, set(VIEWS))],
+    "connection": [StrOptions({"auto", *CONNECTIONS})],
+    "groups": [Interval(Integral, 1, None, closed="left")],
+    "group_size": [Interval(Integral, 1, None, closed="left")],
+    "activation": [StrOptions(set(ACTIVATIONS))],
+    "alpha": [Interval(Real, 0, None, closed="left")],
+    "augmentation": [None, Augmentation],
+    "curvature": [StrOptions(set(TRACES))],
+    "gamma": [Interval(Real, 0, None, closed="left"), "array-like"],
+    "terms": ["array-like"],
+    "ridge": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+    "retain": [StrOptions({"total", "tasks", "classes"})],
+    "rank": [Interval(Integral, 1, None, closed="left")],
+    "fisher": [StrOptions(set(FISHERS))],
+    "phantoms": [Interval(Integral, 1, None, closed="left")],
+    "precision": [StrOptions(set(PRECISIONS))],
+    "short_term": ["array-like"],
+    "queue": [None, Interval(Integral, 1, None, closed="left")],
+    "cache": [None, str, os.PathLike],
+    "preset": [None, StrOptions(set(PRESETS))],
+    "device": [str],
+    "random_state": ["random_state"],
+}

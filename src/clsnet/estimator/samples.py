@@ -1,0 +1,47 @@
+"""Samples: vectors, images in memory, or images on disk, all of one shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from clsnet.images.lazy import Images
+from clsnet.errors import ClsnetError
+
+if TYPE_CHECKING:
+    from clsnet.estimator.clsnet import CLSNet
+
+
+def as_samples(model: CLSNet, data: Any, reset: bool) -> Any:
+    """Return samples that a model can take.
+
+    Parameters
+    ----------
+    model
+        Knows the shape of its samples, unless they are its first.
+    data
+        An array, or whatever scikit-learn makes one of; or `Images`.
+    reset
+        Whether they are its first: it then knows their shape.
+    """
+    if isinstance(data, Images):
+        if not len(data):
+            raise ClsnetError("found 0 samples: give at least one image.")
+        X: Any = data
+        model.n_features_in_ = X.shape[1]
+    else:
+        X = validate_data(
+            model, data, reset=reset, dtype="numeric", allow_nd=True, ensure_all_finite=False
+        )
+        if not np.isfinite(X).all():
+            raise ClsnetError("the samples hold NaN or infinite values; remove or replace them.")
+    if reset:
+        model.sample_shape_ = X.shape[1:]
+    elif X.shape[1:] != model.sample_shape_:
+        raise ClsnetError(
+            f"samples of shape {X.shape[1:]} given, but this model learned from samples of "
+            f"shape {model.sample_shape_}."
+        )
+    return X

@@ -1,0 +1,44 @@
+"""What methods with exemplars share: a budget, divided equally among the classes seen so far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from clsnet.methods.common.trainer import Exemplars, Trainer
+
+
+class Rehearsal(Trainer):
+    """A trainer that keeps samples of every class, chosen anew at the end of each task.
+
+    Old samples can only be dropped, as all others are gone. A subclass may override `rank`.
+
+    Parameters
+    ----------
+    budget
+        Number of samples kept, all classes together.
+    options
+        As for `Trainer`.
+    """
+
+    def __init__(self, budget: int = 2000, **options: Any) -> None:
+        super().__init__(**options)
+        self.budget = budget
+
+    def rank(self, X: Tensor, y: Tensor, quota: int) -> Tensor:
+        """Return the rows of one class that are kept, `quota` of them; here at random."""
+        return torch.randperm(len(y), generator=self.random).to(y.device)[:quota]
+
+    def end_task(self, X: Tensor, y: Tensor) -> None:
+        """Choose the exemplars among the old ones and the samples of the task."""
+        if self.exemplars is not None:
+            X, y = torch.cat([self.exemplars.X, X]), torch.cat([self.exemplars.y, y])
+        quota = self.budget // len(self.labels)
+        chosen = []
+        for code in range(len(self.labels)):
+            rows = (y == code).nonzero().flatten()
+            chosen.append(rows[self.rank(X[rows], y[rows], quota)])
+        rows = torch.cat(chosen)
+        self.exemplars = Exemplars(X[rows], y[rows])

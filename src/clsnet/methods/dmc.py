@@ -1,0 +1,171 @@
+"""Deep model consolidation."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from clsnet.methods.common.network import Perceptron
+from clsnet.methods.common.trainer import Trainer
+from clsnet.images.dead_leaves import dead_leaves
+from clsnet.methods.registry import Method
+
+CHUNK = 1000
+
+
+class DMC(Trainer):
+    """Learn new classes alone, then merge old and new network on unlabelled images.
+
+    The merged network, with new weights, imitates both by regression on auxiliary images: the
+    target is each one's scores less their mean over its own classes (the paper's equation 4; a
+    library that subtracts a batch's mean per class does something else).
+
+    The paper takes its auxiliary images from another set of photographs (ImageNet). None is
+    assumed here: they are synthetic (`dead_leaves`, from a fixed seed, resized where samples are
+    not 28 x 28 and stretched to the range of the task's values). They are drawn anew when needed
+    and say nothing of any task, so they count as neither model nor exemplars.
+
+    Parameters
+    ----------
+    n_auxiliary
+        Number of auxiliary images.
+    merge_epochs, merge_rate
+        Of the regression, by Adam.
+    options
+        As for `Trainer`.
+
+    References
+    ----------
+    J. Zhang et al., "Class-incremental Learning via Deep Model Consolidation", WACV 2020.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = DMC(n_auxiliary=500, hidden=(32,), epochs=3, batch_size=50, device="cpu")
+    >>> for first in range(0, 10, 2):
+    ...     task = (y == first) | (y == first + 1)
+    ...     model = model.partial_fit(X[task] / 16, y[task])
+    >>> bool((model.predict(X / 16) == y).mean() > 0.3)
+    True
+    """
+
+    merging = False
+
+    def __init__(
+        self,
+        n_auxiliary: int = 5000,
+        merge_epochs: int = 20,
+        merge_rate: float = 1e-3,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.n_auxiliary = n_auxiliary
+        self.merge_epochs = merge_epochs
+        self.merge_rate = merge_rate
+
+    def partial_fit(self, X: np.ndarray, y: np.ndarray) -> DMC:
+        """Learn one task; the shape of its samples is that of the auxiliary images."""
+        self.shape = X.shape[1:]
+        super().partial_fit(X, y)
+        return self
+
+    def fit_task(self, X: Tensor, y: Tensor) -> None:
+        """Train on the task alone; after the first task, merge."""
+        if self.task == 0:
+            self.train(X, y)
+            return
+        old, n_old = self.net, self.new.start
+        classes, codes = torch.unique(y, return_inverse=True)
+        self.net = self.fresh(len(classes))
+        self.train(X, codes)
+        images = auxiliary(self.n_auxiliary, self.shape).to(self.device) * X.max()
+        with torch.no_grad():
+            target = double_target(old(images)[:, :n_old], self.net(images), classes)
+        self.net = self.fresh(len(self.labels))
+        self.merging = True
+        self.train(images, target, self.merge_epochs)
+        self.merging = False
+
+    def fresh(self, n_outputs: int) -> Perceptron:
+        """Return a network with new weights."""
+        net = Perceptron(math.prod(self.shape), self.hidden)
+        net.grow(n_outputs)
+        return net.to(self.device)
+
+    def loss(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return the cross-entropy of a task, or the squared error of the merged scores."""
+        if self.merging:
+            return nn.functional.mse_loss(self.net(x), y)
+        return super().loss(x, y)
+
+    def optimiser(self) -> torch.optim.Optimizer:
+        """Return Adam for the merging, whose targets are not bounded."""
+        return torch.optim.Adam(self.net.parameters()) if self.merging else super().optimiser()
+
+    def rate(self, epoch: int) -> float:
+        """Return the rate of learning, or of merging."""
+        return self.merge_rate if self.merging else super().rate(epoch)
+
+
+def double_target(old: Tensor, new: Tensor, classes: Tensor) -> Tensor:
+    """Return the scores to be imitated: each network's, less their mean over its classes.
+
+    Parameters
+    ----------
+    old
+        Scores of the old network, whose classes are 0, 1, 2, ...
+    new
+        Scores of the new one.
+    classes
+        The classes of the new one; one known before is left to the new network.
+
+    Examples
+    --------
+    >>> old, new = torch.tensor([[1.0, 5.0]]), torch.tensor([[2.0, 2.0, 8.0]])
+    >>> double_target(old, new, torch.tensor([2, 3, 4])).tolist()
+    [[-2.0, 2.0, -2.0, -2.0, 4.0]]
+    """
+    width = max(old.shape[1], int(classes.max()) + 1)
+    target = nn.functional.pad(old - old.mean(dim=1, keepdim=True), (0, width - old.shape[1]))
+    target[:, classes] = new - new.mean(dim=1, keepdim=True)
+    return target
+
+
+@functools.lru_cache(maxsize=1)
+def auxiliary(n: int, shape: tuple[int, ...]) -> Tensor:
+    """Return synthetic images with values from 0 to 1, as vectors, for samples of that shape.
+
+    Examples
+    --------
+    >>> auxiliary(2, (3, 8, 8)).shape
+    torch.Size([2, 192])
+    """
+    random = np.random.RandomState(0)
+    parts = [dead_leaves(min(CHUNK, n - done), random) for done in range(0, n, CHUNK)]
+    images = torch.from_numpy(np.concatenate(parts)).float()[:, None]
+    side = math.isqrt(math.prod(shape))
+    square = (side, side) if side**2 == math.prod(shape) else (1, math.prod(shape))
+    size = shape[-2:] if len(shape) > 1 else square
+    if images.shape[2:] != size:
+        images = nn.functional.interpolate(
+            images, size, mode="bilinear", align_corners=False, antialias=True
+        )
+    channels = math.prod(shape[:-2]) if len(shape) > 1 else 1
+    return images.expand(n, channels, *size).reshape(n, -1).clamp(0, 1)
+
+
+METHOD = Method(
+    name="dmc",
+    build=lambda seed, preset=None, **options: DMC(seed=seed, **options),
+    family="regularisation",
+    keeps="the network; auxiliary images are synthetic",
+    reference="Zhang et al., Class-incremental Learning via Deep Model Consolidation, WACV 2020",
+    paper="DMC",
+    grid={"merge_epochs": [10, 20, 40]},
+)

@@ -1,0 +1,100 @@
+"""Incremental learning with dual memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from clsnet.methods.common.rehearsal import Rehearsal
+from clsnet.methods.registry import Method
+
+
+class IL2M(Rehearsal):
+    """Fine-tune on the task and the exemplars; rescale the scores of old classes by statistics.
+
+    A class is known best when it is new: its mean score at that time is kept, and the network's
+    mean top score on the new classes of that time, its confidence. When a sample is predicted as
+    one of the newest classes, the score of each old class is multiplied by (its mean score when
+    new / its mean score now) and by (confidence now / confidence when it was new). The mean score
+    now is that of its exemplars. Scores are the network's outputs before any softmax, as in the
+    released code.
+
+    Exemplars are a random choice, as the released lists do not say how they were made. A network
+    that is fine-tuned grows its head; the released code draws a new one.
+
+    Parameters
+    ----------
+    budget
+        Number of exemplars in all.
+    options
+        As for `Trainer`.
+
+    References
+    ----------
+    E. Belouadah and A. Popescu, "IL2M: Class Incremental Learning With Dual Memory", ICCV 2019.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = IL2M(budget=200, hidden=(32, 32), batch_size=20, device="cpu")
+    >>> for first in range(0, 10, 2):
+    ...     task = (y == first) | (y == first + 1)
+    ...     model = model.partial_fit(X[task] / 16, y[task])
+    >>> bool((model.predict(X / 16) == y).mean() > 0.85)
+    True
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.mean_when_new = torch.zeros(0, device=self.device)
+        self.confidence_when_new = torch.zeros(0, device=self.device)
+        self.factors = torch.zeros(0, device=self.device)
+
+    def start_task(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Train on the samples of the task and on all exemplars."""
+        if self.exemplars is None:
+            return X, y
+        return torch.cat([self.exemplars.X, X]), torch.cat([self.exemplars.y, y])
+
+    def end_task(self, X: Tensor, y: Tensor) -> None:
+        """Take the statistics of new classes, and of old ones from their exemplars."""
+        x, codes = self.start_task(X, y)
+        scores = torch.cat([super(IL2M, self).scores(part) for part in torch.split(x, 4096)])
+        own, top = scores.gather(1, codes[:, None])[:, 0], scores.amax(dim=1)
+        means = torch.stack([own[codes == code].mean() for code in range(len(self.labels))])
+        # A task that brings no class is as confident as it is about everything.
+        new = codes >= self.new.start if self.new.start < self.new.stop else codes >= 0
+        confidence = top[new].mean().expand(len(self.labels))
+        self.mean_when_new = torch.cat([self.mean_when_new, means[self.new]])
+        self.confidence_when_new = torch.cat([self.confidence_when_new, confidence[self.new]])
+        self.factors = self.mean_when_new / means * confidence / self.confidence_when_new
+        super().end_task(X, y)
+
+    @torch.no_grad()
+    def scores(self, x: Tensor) -> Tensor:
+        """Return the scores, rescaled where a new class is on top; a new class's factor is 1."""
+        scores = super().scores(x)
+        top_is_new = scores.argmax(dim=1, keepdim=True) >= self.new.start
+        return torch.where(top_is_new, scores * self.factors, scores)
+
+    def kept(self) -> dict[str, Tensor]:
+        """Return the second memory: three numbers per class."""
+        return {
+            "mean_when_new": self.mean_when_new,
+            "confidence_when_new": self.confidence_when_new,
+            "factors": self.factors,
+        }
+
+
+METHOD = Method(
+    name="il2m",
+    build=lambda seed, preset=None, **options: IL2M(seed=seed, **options),
+    family="rehearsal",
+    keeps="2,000 samples and three numbers per class",
+    reference="Belouadah & Popescu, IL2M: Class Incremental Learning With Dual Memory, ICCV 2019",
+    paper="IL2M",
+    grid={"epochs": [5, 10, 20]},
+)

@@ -1,0 +1,178 @@
+"""InterContiNet: weights as intervals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from clsnet.methods.common.network import Perceptron
+from clsnet.methods.common.spare_output import SpareOutput
+from clsnet.methods.registry import Method
+
+
+class InterContiNet(SpareOutput):
+    """Give each weight an interval inside which old tasks are solved, and never leave it.
+
+    A task is learned in two phases. First the weights move, but stay inside the intervals of the
+    task before. Then they stand still and intervals around them are made, inside the old ones:
+    as wide as possible, then narrowed by the loss in the worst case (interval arithmetic) until
+    that case's accuracy is `threshold` times the accuracy at the centres. Any weights in the
+    intervals, those of later tasks among them, then solve the task that well.
+
+    Authors' code and this file differ: there, a centre moves by a tanh of a free parameter times
+    the radius, here it is clipped to the interval, which bounds it alike; there, the outputs of
+    all classes are there from the start, here a spare one stands in for them (see `SpareOutput`).
+    The interval of new classes is the spare output's, so the guarantee is for all classes to come.
+
+    Parameters
+    ----------
+    threshold
+        Share of the accuracy that the worst case must reach.
+    max_radius
+        Of the first intervals.
+    contraction_epochs, contraction_rate
+        Of the second phase, by Adam on the logits of the radii.
+    options
+        As for `Trainer`.
+
+    References
+    ----------
+    M. Wołczyk et al., "Continual Learning with Guarantees via Weight Interval Constraints",
+    ICML 2022.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = InterContiNet(hidden=(32,), epochs=3, batch_size=20, device="cpu")
+    >>> for first in range(0, 10, 2):
+    ...     task = (y == first) | (y == first + 1)
+    ...     model = model.partial_fit(X[task] / 16, y[task])
+
+    With one head for all classes, what keeps the first task safe leaves no way to learn others.
+
+    >>> bool((model.predict(X / 16) == y).mean() < 0.4)
+    True
+    """
+
+    def __init__(
+        self,
+        threshold: float = 0.9,
+        max_radius: float = 1.0,
+        contraction_epochs: int = 2,
+        contraction_rate: float = 1.0,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.threshold = threshold
+        self.max_radius = max_radius
+        self.contraction_epochs = contraction_epochs
+        self.contraction_rate = contraction_rate
+        self.radius: dict[str, Tensor] = {}
+
+    def start_task(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Bound the weights by the intervals so far, those of new classes by the spare one's."""
+        samples = super().start_task(X, y)
+        for name, weight in self.net.named_parameters():
+            if name in self.radius:
+                rows = torch.arange(len(weight), device=self.device)
+                self.radius[name] = self.radius[name][rows.clamp(max=len(self.radius[name]) - 1)]
+        self.bounds = self.intervals()
+        return samples
+
+    def intervals(self) -> dict[str, tuple[Tensor, Tensor]]:
+        """Return both ends of the interval of each weight; before the first task, none."""
+        ends = {}
+        for name, radius in self.radius.items():
+            centre = self.net.get_parameter(name).detach()
+            ends[name] = (centre - radius, centre + radius)
+        return ends
+
+    @torch.no_grad()
+    def after_step(self) -> None:
+        """Bring the weights back into their intervals."""
+        for name, (lower, upper) in self.bounds.items():
+            self.net.get_parameter(name).clamp_(lower, upper)
+
+    def end_task(self, X: Tensor, y: Tensor) -> None:
+        """Make intervals around the weights, inside the old ones."""
+        room = self.room()
+        logits = {name: torch.zeros_like(space, requires_grad=True) for name, space in room.items()}
+        optimiser = torch.optim.Adam(logits.values(), lr=self.contraction_rate)
+
+        def radii() -> dict[str, Tensor]:
+            return {name: logit.sigmoid() * room[name] for name, logit in logits.items()}
+
+        for _ in range(self.contraction_epochs):
+            for rows in self.batches(len(y)):
+                x, codes = X[rows], y[rows]
+                lower, upper = interval_scores(self.net, radii(), x)
+                own = nn.functional.one_hot(codes, lower.shape[1]).bool()
+                worst = torch.where(own, lower, upper)
+                right = (worst.argmax(dim=1) == codes).sum()
+                if right < self.threshold * (self.scores(x).argmax(dim=1) == codes).sum():
+                    optimiser.zero_grad()
+                    nn.functional.cross_entropy(worst, codes).backward()  # type: ignore[no-untyped-call]
+                    optimiser.step()
+        self.radius = {name: radius.detach() for name, radius in radii().items()}
+        del self.bounds
+
+    @torch.no_grad()
+    def room(self) -> dict[str, Tensor]:
+        """Return how far each weight is from the nearer end of its interval."""
+        room = {}
+        for name, weight in self.net.named_parameters():
+            room[name] = torch.full_like(weight, self.max_radius)
+            if name in self.bounds:
+                lower, upper = self.bounds[name]
+                room[name] = torch.minimum(weight - lower, upper - weight).clamp(min=0)
+        return room
+
+    def kept(self) -> dict[str, Tensor]:
+        """Return the radii; the centres are the weights."""
+        return {f"radius.{name}": radius for name, radius in self.radius.items()}
+
+
+def interval_scores(net: Perceptron, radius: dict[str, Tensor], x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return bounds of the scores over all weights within their radii.
+
+    Examples
+    --------
+    >>> net = Perceptron(3, hidden=())
+    >>> net.grow(1)
+    >>> ends = {"head.weight": torch.full((1, 3), 0.5), "head.bias": torch.full((1,), 0.25)}
+    >>> lower, upper = interval_scores(net, ends, torch.tensor([[1.0, -2.0, 0.0]]))
+    >>> bool((upper - lower).isclose(torch.tensor(2 * (0.5 * 3 + 0.25))))
+    True
+    """
+    lower = upper = x
+    exact = True  # the samples are points, and may be negative; after a ReLU nothing is
+    for name, layer in net.named_modules():
+        if isinstance(layer, nn.Linear):
+            weight, spread = layer.weight.detach(), radius[f"{name}.weight"]
+            bias, play = layer.bias.detach(), radius[f"{name}.bias"]
+            if exact:
+                centre, width = x @ weight.T, x.abs() @ spread.T
+                lower, upper = centre - width, centre + width
+            else:
+                least, most = weight - spread, weight + spread
+                lower, upper = (
+                    lower @ least.clamp(min=0).T + upper @ least.clamp(max=0).T,
+                    upper @ most.clamp(min=0).T + lower @ most.clamp(max=0).T,
+                )
+            lower, upper, exact = lower + bias - play, upper + bias + play, False
+        elif isinstance(layer, nn.ReLU):
+            lower, upper = lower.relu(), upper.relu()
+    return lower, upper
+
+
+METHOD = Method(
+    name="intercontinet",
+    build=lambda seed, preset=None, **options: InterContiNet(seed=seed, **options),
+    family="regularisation",
+    keeps="an interval for every weight",
+    reference="Wołczyk et al., Continual Learning with Guarantees via Weight Interval Constraints, "
+    "ICML 2022",
+)

@@ -1,0 +1,77 @@
+"""Memory aware synapses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from clsnet.methods.common.penalty import Penalty, summed
+from clsnet.methods.registry import Method
+
+CHUNK = 2000
+
+
+class MAS(Penalty):
+    """Hold each weight by how much the network's outputs depend on it.
+
+    The importance is the mean over samples of the modulus of the gradient of the squared length of
+    the outputs; no labels are needed. Importances of tasks add up; the centre is where the last
+    task ended.
+
+    Paper and released code differ: the paper takes the modulus sample by sample, the code the
+    modulus of a batch's summed gradient. The paper is followed.
+
+    Parameters
+    ----------
+    strength
+        The paper's lambda.
+    options
+        As for `Trainer`.
+
+    References
+    ----------
+    R. Aljundi et al., "Memory Aware Synapses: Learning what (not) to forget", ECCV 2018.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = MAS(hidden=(32, 32), epochs=3, batch_size=20, device="cpu")
+    >>> for first in range(0, 10, 2):
+    ...     task = (y == first) | (y == first + 1)
+    ...     model = model.partial_fit(X[task] / 16, y[task])
+
+    With one head for all classes, it forgets nearly as much as fine-tuning.
+
+    >>> bool((model.predict(X / 16) == y).mean() < 0.5)
+    True
+    """
+
+    def __init__(self, strength: float = 1.0, **options: Any) -> None:
+        super().__init__(strength=strength, **options)
+
+    def end_task(self, X: Tensor, y: Tensor) -> None:
+        """Add the task's importances."""
+        self.remember(self.sensitivity(X))
+
+    def sensitivity(self, X: Tensor) -> dict[str, Tensor]:
+        """Return how much the squared length of the outputs depends on each weight."""
+        total = {name: torch.zeros_like(w) for name, w in self.net.named_parameters()}
+        for x in torch.split(X, CHUNK):
+            parts = summed(self.net, x, lambda scores: scores.square().sum(), torch.abs)
+            for name, part in parts.items():
+                total[name] += part / len(X)
+        return total
+
+
+METHOD = Method(
+    name="mas",
+    build=lambda seed, preset=None, **options: MAS(seed=seed, **options),
+    family="regularisation",
+    keeps="importance and last value of every weight",
+    reference="Aljundi et al., Memory Aware Synapses: Learning what (not) to forget, ECCV 2018",
+    paper="MAS",
+    grid={"strength": [1e-2, 1e-1, 1.0, 1e1]},
+)

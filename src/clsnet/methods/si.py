@@ -1,0 +1,94 @@
+"""Synaptic intelligence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from clsnet.methods.common.penalty import Penalty
+from clsnet.methods.registry import Method
+
+
+class SI(Penalty):
+    """Hold each weight by what its way through a task did for the loss.
+
+    On the way, ``-gradient * step`` is summed for each weight: its share in the fall of the loss,
+    the penalty left out. Over the square of the whole way, plus `damping`, that is its importance.
+    Importances of tasks add up; the centre is where the last task ended.
+
+    Paper and released code differ in a sign: shares can be negative, and the code then cuts the
+    sum of importances off at zero. So does this file.
+
+    Parameters
+    ----------
+    strength
+        The paper's c.
+    damping
+        The paper's xi.
+    options
+        As for `Trainer`.
+
+    References
+    ----------
+    F. Zenke, B. Poole and S. Ganguli, "Continual Learning Through Synaptic Intelligence",
+    ICML 2017.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = SI(hidden=(32, 32), epochs=3, batch_size=20, device="cpu")
+    >>> for first in range(0, 10, 2):
+    ...     task = (y == first) | (y == first + 1)
+    ...     model = model.partial_fit(X[task] / 16, y[task])
+
+    With one head for all classes, it forgets nearly as much as fine-tuning.
+
+    >>> bool((model.predict(X / 16) == y).mean() < 0.5)
+    True
+    """
+
+    def __init__(self, strength: float = 1e3, damping: float = 0.1, **options: Any) -> None:
+        super().__init__(strength=strength, **options)
+        self.damping = damping
+
+    def start_task(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Set out: copies of the weights, for a view would move along with them."""
+        self.start = {name: w.detach().clone() for name, w in self.net.named_parameters()}
+        self.share = {name: torch.zeros_like(w) for name, w in self.start.items()}
+        return X, y
+
+    def before_step(self) -> None:
+        """Remember where the step starts."""
+        self.before = {name: w.detach().clone() for name, w in self.net.named_parameters()}
+
+    @torch.no_grad()
+    def after_step(self) -> None:
+        """Draw the weights back, then credit each with its part of the step."""
+        super().after_step()
+        for name, weight in self.net.named_parameters():
+            if weight.grad is not None:
+                self.share[name] -= weight.grad * (weight - self.before[name])
+
+    def end_task(self, X: Tensor, y: Tensor) -> None:
+        """Turn the shares into importances."""
+        new = {}
+        for name, weight in self.net.named_parameters():
+            way = (weight.detach() - self.start[name]) ** 2
+            new[name] = self.share[name] / (way + self.damping)
+        self.remember(new)
+        self.importance = {name: total.clamp(min=0) for name, total in self.importance.items()}
+        del self.start, self.share, self.before
+
+
+METHOD = Method(
+    name="si",
+    build=lambda seed, preset=None, **options: SI(seed=seed, **options),
+    family="regularisation",
+    keeps="path integral and last value of every weight",
+    reference="Zenke et al., Continual Learning Through Synaptic Intelligence, ICML 2017",
+    paper="SI",
+    grid={"strength": [1e2, 1e3, 1e4, 1e5]},
+)

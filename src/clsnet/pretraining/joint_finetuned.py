@@ -1,0 +1,112 @@
+"""Joint fine-tuning of a pretrained network on the data of all tasks so far."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from clsnet.methods.common.trainer import Exemplars
+from clsnet.arrays.devices import torch_device
+from clsnet.errors import ClsnetError
+from clsnet.methods.common.residual import Residual
+from clsnet.extractor.backbones.weights import read_weights
+from clsnet.memory import MEGABYTE, MemoryUse
+from clsnet.methods.registry import Method
+from clsnet.pretraining.feeding import Feed, room
+from clsnet.pretraining.loop import train
+from clsnet.pretraining.supervised import Supervised
+
+
+class Tuning(Supervised):
+    """The objective of the pretraining for these classes alone: upright, in smaller steps."""
+
+    rate = 0.1
+    turn = 0.015
+    turns = 1
+
+
+class JointFineTuned:
+    """Train all layers of a pretrained network on all data of all tasks so far: the upper bound.
+
+    Every task starts again from the pretrained weights. It keeps every sample, and its memory
+    says so.
+
+    Parameters
+    ----------
+    seed
+        Of the new head and everything random.
+    backbone
+        File of ``clsnet pretrain``.
+    epochs
+        Over all samples so far, at every task.
+    device
+        ``"auto"``, ``"cpu"``, ``"cuda"``.
+    """
+
+    def __init__(
+        self, seed: int = 0, backbone: str = "", epochs: int = 30, device: str = "auto"
+    ) -> None:
+        self.seed = seed
+        self.backbone = backbone
+        self.epochs = epochs
+        self.device = torch_device(device)
+        self.labels: list[int] = []
+        self.exemplars: Exemplars | None = None
+
+    def partial_fit(self, X: np.ndarray, y: np.ndarray) -> JointFineTuned:
+        """Learn one task, and all before it again."""
+        if not self.backbone:
+            raise ClsnetError("joint-finetuned needs --backbone FILE.safetensors to start from.")
+        self.about, state = read_weights(Path(self.backbone))
+        self.labels += [label for label in np.unique(y).tolist() if label not in self.labels]
+        samples = torch.from_numpy(np.array(X))
+        codes = torch.tensor([self.labels.index(label) for label in y.tolist()])
+        if self.exemplars is not None:
+            samples = torch.cat([self.exemplars.X, samples])
+            codes = torch.cat([self.exemplars.y, codes])
+        self.exemplars = Exemplars(samples, codes)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            depth = int(self.about.network.removeprefix("resnet"))
+            network = Residual(depth, self.about.small, len(self.labels))
+            body = {name: tensor for name, tensor in state.items() if not name.startswith("fc.")}
+            network.load_state_dict(body, strict=False)
+            self.objective = Tuning(network, self.about.mean, self.about.deviation)
+            self.objective.to(self.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+            feed = self._feed(samples.numpy(), codes.numpy())
+            nothing = self._feed(samples[:0].numpy(), codes[:0].numpy())
+            train(self.objective, feed, nothing, self.epochs, self.seed)
+        return self
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Return the class of each sample."""
+        feed = self._feed(X, np.zeros(len(X), dtype=np.int64))
+        scores, _ = self.objective.outputs(feed, self.objective.network.fc)
+        best: Tensor = scores.argmax(dim=1)
+        return np.asarray(np.array(self.labels)[best.cpu().numpy()])
+
+    def kept(self) -> dict[str, Tensor]:
+        """Return what is kept of old tasks beside network and exemplars."""
+        return {}
+
+    def memory(self) -> MemoryUse:
+        """Return the size of the network, and of all samples."""
+        numbers = sum(tensor.numel() for tensor in self.objective.network.state_dict().values())
+        samples = self.exemplars.X.numel() if self.exemplars is not None else 0
+        return MemoryUse(4 * numbers / MEGABYTE, 4 * samples / MEGABYTE)
+
+    def _feed(self, X: np.ndarray, y: np.ndarray) -> Feed:
+        return Feed(X, y, self.about.size, self.device, room(self.device))
+
+
+METHOD = Method(
+    name="joint-finetuned",
+    build=lambda seed, preset=None, **options: JointFineTuned(seed=seed, **options),
+    family="bound",
+    keeps="all samples",
+    reference="upper bound: fine-tuning a pretrained network on all data so far",
+    backbones=True,
+)
