@@ -42,3 +42,15 @@ def test_without_matplotlib_the_extra_is_named(
     error = CliRunner().invoke(app, [str(tmp_path)]).exception
     assert isinstance(error, ClsnetError)
     assert "pip install 'clsnet[report]'" in str(error)
+
+
+def test_without_jinja_the_extra_is_named_and_no_page_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, "clsnet", 0.9, sequence="Digits-10/1")
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    page = tmp_path / "page.html"
+    error = CliRunner().invoke(app, [str(tmp_path), "-o", str(page)]).exception
+    assert isinstance(error, ClsnetError)
+    assert str(error) == "the report needs jinja2: pip install 'clsnet[report]'"
+    assert not page.exists()

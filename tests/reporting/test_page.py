@@ -54,6 +54,14 @@ def test_honest_runs_come_first_and_the_best_of_them_leads(page: Page) -> None:
     assert "honest one is clsnet, fast: 0.9" in page.texts("p", class_="lead")[0]
 
 
+@pytest.mark.parametrize("bound", ["joint", "joint-finetuned", "none"])
+def test_a_bound_is_no_winner(tmp_path: Path, bound: str) -> None:
+    write(tmp_path, bound, 0.9, sequence="Digits-10/1")
+    write_report(tmp_path, tmp_path / "report.html")
+    (lead,) = Page((tmp_path / "report.html").read_text()).texts("p", class_="lead")
+    assert lead == "1 method, none of them an honest learner of one task after another."
+
+
 def test_a_leaking_run_is_labelled_wherever_it_appears(page: Page) -> None:
     heads = [text for text in page.texts("th", scope="row") if "clsnet-demo" in text]
     items = [text for text in page.texts("li") if "clsnet-demo" in text]

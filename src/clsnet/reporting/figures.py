@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from clsnet.reporting.labels import Label, place, spread
+from clsnet.reporting.labels import PlacedLabel, place, spread
 from clsnet.reporting.paper import TABLE
 from clsnet.reporting.picture import TIP, Picture, drawn
 from clsnet.reporting.series import curves, forgetting, leaking, total_mb
@@ -214,7 +214,7 @@ def _scatter(
         ylim=(math.floor(10 * min(up) - 0.3) / 10, min(1.0, math.ceil(10 * max(up)) / 10) + 0.02)
     )
     axes.set(xlabel=f"{axis}, logarithmic", ylabel="average accuracy after the last task")
-    texts: list[Label] = []
+    texts: list[PlacedLabel] = []
     tips: list[str] = []
     for summary, look, point in known:
         own = {"color": look.colour, "marker": look.marker, "zorder": 3}

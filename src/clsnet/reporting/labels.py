@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 
 # x, y, text, whether it must be there, font
-Label = tuple[float, float, str, bool, dict[str, Any]]
+PlacedLabel = tuple[float, float, str, bool, dict[str, Any]]
 Box = tuple[float, ...]  # left, bottom, right, top
 # Where a label may stand, as seen from its point: offset in points, and alignment.
 PLACES = (
@@ -45,7 +45,7 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     return [float(height) for height in moved]
 
 
-def place(axes: Any, texts: Sequence[Label]) -> None:
+def place(axes: Any, texts: Sequence[PlacedLabel]) -> None:
     """Label points.
 
     A label goes where it covers least of the other labels and points; one that need not be there

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from clsnet.evaluation.protocol import DEMO
 from clsnet.reporting.tables import Summary
 
-# Not learners to compete with: what is lost without any memory, and what all data at once gives.
-BOUNDS = ("none", "joint")
+# Bounds, not competitors: no memory at all, and all data at once.
+BOUNDS = ("none", "joint", "joint-finetuned")
 
 
 def leaking(summary: Summary) -> bool:

@@ -17,7 +17,7 @@ from clsnet.reporting.tables import Summary
 INK, MUTED, LINE, ACCENT, LEAK = "#1b1f24", "#656d76", "#d8dee4", "#0b62b0", "#c4281c"
 # Told apart by the colour-blind (after Okabe and Ito, and Tol), without red, which means leaking.
 OTHERS = ("#c97800", "#117a3d", "#a8449a", "#7a7a12", "#2f9183")
-# On the page, colours follow its light or dark theme: each is a variable of assets/report.css.
+# On the page, colours follow its light or dark theme: each is a variable of templates/report.css.
 VARIABLES = {INK: "ink", MUTED: "muted", LINE: "line", ACCENT: "accent", LEAK: "leak"} | {
     colour: f"series-{i}" for i, colour in enumerate(OTHERS)
 }
