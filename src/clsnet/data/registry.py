@@ -7,9 +7,7 @@ from pathlib import Path
 
 from clsnet.data.dataset import Dataset
 from clsnet.errors import ClsnetError
-
-Report = Callable[[str, int, int], None]
-"""Progress, in bytes or images: `report(stage, done, total)`; a `total` of 0 is not known yet."""
+from clsnet.images.progress import Report
 
 
 @dataclass(frozen=True)

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from clsnet.arrays.devices import Array, device_of, namespace
 
 
-def soft_threshold(a: Tensor, b: float) -> Tensor:
+def soft_threshold(a: Array, b: float) -> Array:
     """Shrink towards zero by `b` (Eq. admm2).
 
     Examples
     --------
-    >>> soft_threshold(torch.tensor([-3.0, 0.5, 2.0]), 1.0)
-    tensor([-2.,  0.,  1.])
+    >>> import numpy as np
+    >>> soft_threshold(np.array([-3.0, 0.5, 2.0]), 1.0)
+    array([-2.,  0.,  1.])
     """
-    return a - a.clamp(-b, b)
+    xp = namespace(a)
+    limit = xp.full((), b, dtype=a.dtype, device=device_of(a))
+    return a - xp.minimum(xp.maximum(a, -limit), limit)
 
 
 def lasso_admm(
-    gram: Tensor, cross: Tensor, alpha: float, penalty: float = 1.0, iterations: int = 50
-) -> Tensor:
+    gram: Array, cross: Array, alpha: float, penalty: float = 1.0, iterations: int = 50
+) -> Array:
     """Minimise ``1/2 |G theta - Z|^2 + alpha |theta|_1`` from ``G'G`` and ``G'Z`` alone.
 
     These are the steps of Eq. (admm1). The paper writes the squared error without the half, but
@@ -42,15 +44,16 @@ def lasso_admm(
 
     Returns
     -------
-    Tensor
+    Array
         theta, sparse, shape (..., k, d).
     """
-    eye = torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
-    factor = torch.linalg.cholesky(gram + penalty * eye)
-    theta = torch.zeros_like(cross)
-    u = torch.zeros_like(cross)
+    xp = namespace(gram, cross)
+    eye = xp.eye(gram.shape[-1], dtype=gram.dtype, device=device_of(gram))
+    system = gram + penalty * eye  # of few rows: to factor it anew at every step costs little
+    theta = xp.zeros_like(cross)
+    u = xp.zeros_like(cross)
     for _ in range(iterations):
-        theta_star = torch.cholesky_solve(cross + penalty * (theta - u), factor)
+        theta_star = xp.linalg.solve(system, cross + penalty * (theta - u))
         theta = soft_threshold(theta_star + u, alpha / penalty)
-        u += theta_star - theta
+        u = u + theta_star - theta
     return theta

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
+from clsnet.arrays.devices import Array, Device, device_of, namespace, to_device, to_numpy
 from clsnet.extractor.admm import lasso_admm
 
+if TYPE_CHECKING:
+    from clsnet.extractor.graph import Graph
+
 CONNECTIONS = ("Z", "G", "G*", "A", "Z+G")
-ACTIVATIONS = {"none": nn.Identity(), "relu": nn.ReLU(), "tanh": nn.Tanh()}
+ACTIVATIONS = {"none": None, "relu": "Relu", "tanh": "Tanh"}
+"""Operators of ONNX."""
+ARRAYS = ("weight", "shift", "factor", "tanh_weight", "relu_weight", "relu_bias")
+LARGEST = 200  # input of a tanh node on the fitted samples
 
 
-class Augmentation(nn.Module):
+class Augmentation:
     """Diverse representation augmentation: from Z to ``A = [Z, G*]``.
 
     Each group maps Z to a few random nodes (Eq. Gi), finds the sparse map that leads from them
-    back to Z (Eq. Theta), and turns it round: ``W* = theta'``. Biases are carried by a constant
-    column of Z. As all this is linear, an activation follows.
+    back to Z (Eq. Theta), and transposes it: ``W* = theta'``. A constant column of Z carries the
+    biases. As all this is linear, an activation follows.
 
     Parameters
     ----------
@@ -44,14 +49,22 @@ class Augmentation(nn.Module):
         Nodes behind G* with orthonormal random weights and a tanh, added to it.
     relu_nodes
         Nodes of a last random layer with a ReLU, which then replaces G*.
+
+    Examples
+    --------
+    >>> augmentation = Augmentation("A", groups=2, group_size=3)
+    >>> Z = np.random.RandomState(0).standard_normal((20, 4))
+    >>> augmentation.fit(Z, np.random.RandomState(0))
+    >>> augmentation.transform(Z).shape
+    (20, 11)
     """
 
-    weight: Tensor
-    shift: Tensor
-    factor: Tensor
-    tanh_weight: Tensor
-    relu_weight: Tensor
-    relu_bias: Tensor
+    weight: Array
+    shift: Array
+    factor: Array
+    tanh_weight: Array
+    relu_weight: Array
+    relu_bias: Array
 
     def __init__(
         self,
@@ -66,7 +79,6 @@ class Augmentation(nn.Module):
         tanh_nodes: int = 0,
         relu_nodes: int = 0,
     ) -> None:
-        super().__init__()
         self.connection = connection
         self.groups = groups
         self.group_size = group_size
@@ -77,8 +89,7 @@ class Augmentation(nn.Module):
         self.unit = unit
         self.tanh_nodes = tanh_nodes
         self.relu_nodes = relu_nodes
-        for name in ("weight", "shift", "factor", "tanh_weight", "relu_weight", "relu_bias"):
-            self.register_buffer(name, torch.empty(0))
+        self.restore({name: np.empty(0, np.float32) for name in ARRAYS})
 
     @property
     def tuned(self) -> bool:
@@ -90,40 +101,80 @@ class Augmentation(nn.Module):
         """Constructor arguments."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
-    def fit(self, Z: Tensor, random: np.random.RandomState) -> None:
+    def state(self) -> dict[str, Array]:
+        """Return what `fit` found, by name; arrays that are not needed are empty."""
+        return {name: getattr(self, name) for name in ARRAYS}
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Take over what `fit` found once."""
+        for name in ARRAYS:
+            setattr(self, name, state[name])
+
+    def to(self, device: Device) -> None:
+        """Move to a device."""
+        self.restore({name: to_device(value, device) for name, value in self.state().items()})
+
+    def fit(self, Z: Array, random: np.random.RandomState) -> None:
         """Draw the random nodes and tune them to Z."""
         Z = self._with_constant(Z)
-        weight = self._draw(random, Z.shape[1], self.groups * self.group_size)
-        self.weight = torch.tensor(weight, dtype=Z.dtype, device=Z.device)
+        self.weight = _like(self._draw(random, Z.shape[1], self.groups * self.group_size), Z)
         if self.connection not in ("G", "Z+G"):
             self.weight = self._tuned(Z)
         self.shift, self.factor = self._unit_scale(Z @ self.weight)
         nodes = self._groups(Z)
         if self.tanh_nodes:
             raw = _orthonormal(self._draw(random, nodes.shape[1] + 1, self.tanh_nodes))
-            self.tanh_weight = torch.tensor(raw, dtype=Z.dtype, device=Z.device)
-            self.tanh_weight *= 200 / (self._with_constant(nodes) @ self.tanh_weight).max()
+            weight = _like(raw, Z)
+            largest = namespace(Z).max(self._with_constant(nodes) @ weight)
+            self.tanh_weight = weight * (LARGEST / largest)
         if self.relu_nodes:
-            n_inputs = nodes.shape[1] + self.tanh_nodes
-            shape = (n_inputs + 1, self.relu_nodes)
-            drawn = torch.tensor(random.uniform(-1, 1, shape), dtype=Z.dtype, device=Z.device)
+            shape = (nodes.shape[1] + self.tanh_nodes + 1, self.relu_nodes)
+            drawn = _like(random.uniform(-1, 1, shape), Z)
             self.relu_weight, self.relu_bias = drawn[:-1], drawn[-1]
 
-    def forward(self, Z: Tensor) -> Tensor:
+    def transform(self, Z: Array) -> Array:
         """Return the representations of the chosen connection."""
+        xp = namespace(Z)
         Z = self._with_constant(Z)
         if self.connection == "Z":
             return Z
         nodes = self._groups(Z)
         if self.tanh_nodes:
-            enhanced = torch.tanh(self._with_constant(nodes) @ self.tanh_weight)
-            nodes = torch.cat([nodes, enhanced], dim=1)
+            enhanced = xp.tanh(self._with_constant(nodes) @ self.tanh_weight)
+            nodes = xp.concat([nodes, enhanced], axis=1)
         if self.relu_nodes:
-            nodes = torch.relu(nodes @ self.relu_weight + self.relu_bias)
-        return torch.cat([Z, nodes], dim=1) if self.connection in ("A", "Z+G") else nodes
+            nodes = _relu(nodes @ self.relu_weight + self.relu_bias)
+        return xp.concat([Z, nodes], axis=1) if self.connection in ("A", "Z+G") else nodes
 
-    def _with_constant(self, Z: Tensor) -> Tensor:
-        return nn.functional.pad(Z, (0, 1), value=self.constant)
+    def write_graph(self, graph: Graph, Z: str) -> str:
+        """Write the map as a part of an ONNX graph, from Z to A, both float32."""
+
+        def constant(array: Array) -> str:
+            return graph.constant(to_numpy(array).astype(np.float32))
+
+        pads, value = graph.constant(np.array([0, 0, 0, 1])), constant(np.array(self.constant))
+        Z = graph.node("Pad", Z, pads, value)
+        if self.connection == "Z":
+            return Z
+        raw = graph.node("MatMul", Z, constant(self.weight))
+        shifted = graph.node("Sub", raw, constant(self.shift))
+        nodes = graph.node("Mul", shifted, constant(self.factor))
+        if operator := ACTIVATIONS[self.activation]:
+            nodes = graph.node(operator, nodes)
+        if self.tanh_nodes:
+            padded = graph.node("Pad", nodes, pads, value)
+            enhanced = graph.node("Tanh", graph.node("MatMul", padded, constant(self.tanh_weight)))
+            nodes = graph.node("Concat", nodes, enhanced, axis=1)
+        if self.relu_nodes:
+            inputs = graph.node("MatMul", nodes, constant(self.relu_weight))
+            nodes = graph.node("Relu", graph.node("Add", inputs, constant(self.relu_bias)))
+        both = self.connection in ("A", "Z+G")
+        return graph.node("Concat", Z, nodes, axis=1) if both else nodes
+
+    def _with_constant(self, Z: Array) -> Array:
+        xp = namespace(Z)
+        column = xp.full((Z.shape[0], 1), self.constant, dtype=Z.dtype, device=device_of(Z))
+        return xp.concat([Z, column], axis=1)
 
     def _draw(self, random: np.random.RandomState, rows: int, columns: int) -> np.ndarray:
         if self.weights == "uniform":
@@ -134,24 +185,40 @@ class Augmentation(nn.Module):
             return np.asarray(drawn)
         return 2 * random.standard_normal((rows, columns)) - 1
 
-    def _tuned(self, Z: Tensor) -> Tensor:
-        """Turn round the sparse map from each group back to Z."""
+    def _tuned(self, Z: Array) -> Array:
+        """Return the sparse maps from each group back to Z, transposed."""
+        xp = namespace(Z)
         raw = Z @ self.weight
         shift, factor = self._unit_scale(raw)
-        nodes = ((raw - shift) * factor).reshape(len(Z), self.groups, self.group_size)
-        nodes = nodes.transpose(0, 1)
-        gram, cross = nodes.mT @ nodes, nodes.mT @ Z
-        return lasso_admm(gram, cross, self.alpha).flatten(0, 1).T.contiguous()
+        nodes = xp.reshape((raw - shift) * factor, (Z.shape[0], self.groups, self.group_size))
+        nodes = xp.permute_dims(nodes, (1, 2, 0))
+        gram, cross = nodes @ xp.matrix_transpose(nodes), nodes @ Z
+        theta = xp.reshape(lasso_admm(gram, cross, self.alpha), (-1, Z.shape[1]))
+        return xp.asarray(xp.matrix_transpose(theta), copy=True)
 
-    def _unit_scale(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
-        low, high = nodes.amin(dim=0), nodes.amax(dim=0)
+    def _unit_scale(self, nodes: Array) -> tuple[Array, Array]:
+        xp = namespace(nodes)
+        low, high = xp.min(nodes, axis=0), xp.max(nodes, axis=0)
+        one = xp.ones_like(low)
         if not self.unit:
-            return torch.zeros_like(low), torch.ones_like(low)
-        return low, 1 / torch.where(high > low, high - low, 1.0)
+            return xp.zeros_like(low), one
+        return low, 1 / xp.where(high > low, high - low, one)
 
-    def _groups(self, Z: Tensor) -> Tensor:
-        nodes: Tensor = ACTIVATIONS[self.activation]((Z @ self.weight - self.shift) * self.factor)
-        return nodes
+    def _groups(self, Z: Array) -> Array:
+        nodes = (Z @ self.weight - self.shift) * self.factor
+        if self.activation == "relu":
+            return _relu(nodes)
+        return namespace(Z).tanh(nodes) if self.activation == "tanh" else nodes
+
+
+def _relu(nodes: Array) -> Array:
+    xp = namespace(nodes)
+    return xp.maximum(nodes, xp.zeros((), dtype=nodes.dtype, device=device_of(nodes)))
+
+
+def _like(drawn: np.ndarray, Z: Array) -> Array:
+    """Return random numbers with the type of Z, where Z is."""
+    return namespace(Z).asarray(drawn, dtype=Z.dtype, device=device_of(Z))
 
 
 def _orthonormal(matrix: np.ndarray) -> np.ndarray:

@@ -6,24 +6,26 @@ import copy
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
-from clsnet.images.ahead import read_ahead
-from clsnet.images.lazy import Images
+from clsnet.arrays.devices import CPU, Array, Device, namespace, to_device, to_numpy
 from clsnet.extractor.augmentation import Augmentation
-from clsnet.extractor.backbones import Backbone, Network
+from clsnet.extractor.backbones.base import Backbone
 from clsnet.extractor.cache import FeatureCache, digests
-from clsnet.memory import MEGABYTE
+from clsnet.extras import needed
+from clsnet.images import Images, Samples
+from clsnet.images.ahead import read_ahead
+
+if TYPE_CHECKING:
+    from clsnet.extractor.graph import Graph
 
 FIT_SAMPLES = 10_000
-Samples = np.ndarray | Images
-Features = dict[Hashable, tuple[Samples, Tensor]]
+Features = dict[Hashable, tuple[Samples, Array]]
 
 
-class Extractor(nn.Module):
+class Extractor:
     """``g(x) = g''(g'(x))``: a backbone, then the augmentation of its output.
 
     Parameters
@@ -36,6 +38,14 @@ class Extractor(nn.Module):
         Everything random follows from it.
     cache
         Folder for the outputs of a frozen network, if they are to be kept.
+
+    Examples
+    --------
+    >>> from clsnet.extractor import Augmentation, Extractor, Identity
+    >>> X = np.random.RandomState(0).standard_normal((20, 4))
+    >>> extractor = Extractor(Identity(), Augmentation("Z"), seed=0).fit(X, "cpu")
+    >>> extractor.transform(X).shape
+    (20, 5)
     """
 
     def __init__(
@@ -45,17 +55,16 @@ class Extractor(nn.Module):
         seed: int,
         cache: Path | None = None,
     ) -> None:
-        super().__init__()
         self.backbone = backbone
         self.augmentation = augmentation
         self.seed = seed
         self.dimension = 0
         self._features: Features | None = None
         self._cache: FeatureCache | None = None
-        if cache is not None and isinstance(backbone, Network):
+        if cache is not None and backbone.fingerprint:
             self._cache = FeatureCache(cache, backbone.fingerprint)
 
-    def fit(self, X: Samples, device: torch.device) -> Extractor:
+    def fit(self, X: Samples, device: Device) -> Self:
         """Fix both parts, given samples of the first task without labels."""
         if len(X) > FIT_SAMPLES:
             drawn = np.random.RandomState(self.seed).choice(len(X), FIT_SAMPLES, replace=False)
@@ -65,23 +74,20 @@ class Extractor(nn.Module):
         self.to(device)
         if self.augmentation.connection != "Z":
             seen = X if self.augmentation.tuned else X[:1]
-            self.augmentation.fit(torch.cat(list(self._represented(seen))), random)
-        self.to(device)
+            self.augmentation.fit(_joined(list(self._represented(seen))), random)
         self.dimension = self.transform(X[:1]).shape[1]
         return self
 
-    def refitted(self, X: Samples, device: torch.device) -> Extractor:
+    def refitted(self, X: Samples, device: Device) -> Self:
         """Return a copy with the same random numbers, fitted to other samples."""
         return copy.deepcopy(self).fit(X, device)
 
-    @torch.inference_mode()
-    def transform(self, X: Samples) -> Tensor:
+    def transform(self, X: Samples) -> Array:
         """Return A, one row per sample."""
         place = _place(X)
         if self._features is not None and place in self._features:
             return self._features[place][1]
-        parts = [self.augmentation(Z) for Z in self._represented(X)]
-        A = torch.cat(parts) if len(parts) > 1 else parts[0]
+        A = _joined([self.augmentation.transform(Z) for Z in self._represented(X)])
         if self._features is not None:
             self._features[place] = (X, A)
         return A
@@ -95,20 +101,38 @@ class Extractor(nn.Module):
         finally:
             self._features = None
 
+    def write_graph(self, graph: Graph, images: str) -> str:
+        """Write the whole map as a part of an ONNX graph, from images as bytes to A, float32."""
+        return self.augmentation.write_graph(graph, self.backbone.write_graph(graph, images))
+
+    def state(self) -> dict[str, Array]:
+        """Return what `fit` found in both parts, by name."""
+        backbone = {f"backbone.{name}": a for name, a in self.backbone.state().items()}
+        nodes = {f"augmentation.{name}": a for name, a in self.augmentation.state().items()}
+        return backbone | nodes
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Take over what `fit` found once."""
+        self.backbone.restore(_below("backbone.", state))
+        self.augmentation.restore(_below("augmentation.", state))
+
+    def to(self, device: Device) -> Self:
+        """Move both parts to a device, and return the extractor."""
+        self.backbone.to(device)
+        self.augmentation.to(device)
+        return self
+
     @property
     def referred_mb(self) -> float:
-        """Size of a frozen network that is kept by reference."""
-        if not isinstance(self.backbone, Network) or self.backbone.held:
-            return 0.0
-        tensors = self.backbone.weights_state().values()
-        return 4 * sum(tensor.numel() for tensor in tensors) / MEGABYTE
+        """Size of a frozen network that is kept by reference, in MB."""
+        return self.backbone.referred_mb
 
     @property
-    def device(self) -> torch.device:
+    def device(self) -> Device:
         """Where the maps live."""
-        return next(self.buffers()).device
+        return self.backbone.device
 
-    def _represented(self, X: Samples) -> Iterator[Tensor]:
+    def _represented(self, X: Samples) -> Iterator[Array]:
         """Yield Z, some rows at a time."""
         if self._cache is None:
             yield from map(self._represent, read_ahead(X, list(self._slices(len(X)))))
@@ -116,21 +140,37 @@ class Extractor(nn.Module):
 
         def compute(missing: np.ndarray) -> np.ndarray:
             parts = read_ahead(X, [missing[rows] for rows in self._slices(len(missing))])
-            return torch.cat([self._represent(part) for part in parts]).cpu().numpy()
+            return np.concatenate([to_numpy(self._represent(part)) for part in parts])
 
-        yield torch.from_numpy(self._cache.rows(digests(X), compute)).to(self.device)
+        yield to_device(self._cache.rows(digests(X), compute), self.device)
 
-    def _represent(self, X: np.ndarray) -> Tensor:
-        x = self.backbone.as_input(X)
-        if self.device.type == "cuda":
-            x = x.pin_memory()  # then the copy need not wait for what the GPU still has to do
-        Z: Tensor = self.backbone(x.to(self.device, non_blocking=True))
-        return Z
+    def _represent(self, X: np.ndarray) -> Array:
+        return self.backbone.transform(_moved(self.backbone.as_input(X), self.device))
 
     def _slices(self, n: int) -> Iterator[slice]:
-        on_cpu = self.device.type == "cpu"
-        size = self.backbone.batch_size if on_cpu else self.backbone.gpu_batch_size
+        backbone = self.backbone
+        size = backbone.gpu_batch_size if _is_cuda(self.device) else backbone.batch_size
         return (slice(start, start + size) for start in range(0, n, size))
+
+
+def _below(start: str, state: dict[str, Array]) -> dict[str, Array]:
+    return {name.removeprefix(start): a for name, a in state.items() if name.startswith(start)}
+
+
+def _is_cuda(device: Device) -> bool:
+    return device != CPU and device.type == "cuda"
+
+
+def _moved(x: np.ndarray, device: Device) -> Array:
+    """Return samples on a device; a copy to a GPU does not wait for what that still has to do."""
+    if not _is_cuda(device):
+        return to_device(x, device)
+    torch = needed("torch", f"device {device}", "torch")
+    return torch.from_numpy(x).pin_memory().to(device, non_blocking=True)
+
+
+def _joined(parts: list[Array]) -> Array:
+    return parts[0] if len(parts) == 1 else namespace(*parts).concat(parts)
 
 
 def _place(X: Samples) -> Hashable:

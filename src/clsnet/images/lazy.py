@@ -13,8 +13,8 @@ from typing import Any, Protocol, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from clsnet.images.decode import Unreadable, decode
 from clsnet.errors import ClsnetError
+from clsnet.images.decode import Unreadable, decode
 
 CHUNK = 32
 SMALL = 16_384

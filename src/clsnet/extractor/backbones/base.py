@@ -4,28 +4,61 @@ from __future__ import annotations
 
 import abc
 import inspect
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import torch
-from torch import Tensor, nn
+
+from clsnet.arrays.devices import CPU, Array, Device, to_device
+from clsnet.errors import ClsnetError
+
+if TYPE_CHECKING:
+    from clsnet.extractor.graph import Graph
 
 
-class Backbone(nn.Module, abc.ABC):
+class Backbone(abc.ABC):
     """A fixed map from samples to representations Z.
 
     Constructor arguments are kept as attributes of the same name, so that a backbone can be
-    written down as `config`; whatever `fit` finds is a buffer, so that it can be saved. `fit` sees
-    training samples of the first task without labels, once. After that the map is a function of
-    one sample.
+    written down as `config`. `fit` sees training samples of the first task without labels, once;
+    the arrays that it finds are the attributes named by `fitted`, so that they can be saved. After
+    that the map is a function of one sample.
     """
 
     name: ClassVar[str]
-    dtype: ClassVar[torch.dtype] = torch.float32
+    fitted: tuple[str, ...] = ()
+    """Names of the arrays that `fit` finds."""
     batch_size: ClassVar[int] = 1024
     gpu_batch_size: ClassVar[int] = 4096
     sees_task: ClassVar[bool] = True
     """Whether `fit` looks at more of the samples than their shape."""
+    device: Device = CPU
+    held: bool = False
+    """Whether a saved model holds the weights of a frozen network."""
+    form: Mapping[str, Any] = MappingProxyType({})
+    """What a frozen network is built from beside its weights and `config`, as JSON can hold it."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of everything that the features of a frozen network follow from, else empty."""
+        return ""
+
+    @property
+    def referred_mb(self) -> float:
+        """Size of a frozen network that a saved model refers to and does not hold."""
+        return 0.0
+
+    def state_to_hold(self) -> dict[str, Array]:
+        """Return the weights of a frozen network by name, for a model that holds them."""
+        return {}
+
+    @classmethod
+    def restored(
+        cls, config: Mapping[str, Any], form: Mapping[str, Any], state: Mapping[str, Array]
+    ) -> Self:
+        """Return a frozen network from its `config`, its `form` and the weights of a model."""
+        raise ClsnetError(f"the backbone {cls.name} is not one that a model holds.")
 
     @property
     def config(self) -> dict[str, Any]:
@@ -36,16 +69,44 @@ class Backbone(nn.Module, abc.ABC):
     def fit(self, X: np.ndarray, random: np.random.RandomState) -> None:
         """Fix the map, given samples without labels."""
 
-    def as_input(self, X: np.ndarray) -> Tensor:
-        """Return a copy of the samples as the tensor that `forward` takes."""
-        return torch.from_numpy(np.array(X, dtype=str(self.dtype).removeprefix("torch.")))
-
-    def settle(self) -> None:
-        """Compute from now on in the way that is fastest for many samples, be they many or few."""
+    @abc.abstractmethod
+    def as_input(self, X: np.ndarray) -> np.ndarray:
+        """Return the samples, checked, in the form that `transform` takes."""
 
     @abc.abstractmethod
-    def forward(self, X: Tensor) -> Tensor:
-        """Map samples to Z, one row per sample."""
+    def transform(self, X: Array) -> Array:
+        """Map samples to Z, one row per sample, on the device where they are."""
+
+    def write_graph(self, graph: Graph, images: str) -> str:
+        """Write the map as a part of an ONNX graph.
+
+        Parameters
+        ----------
+        graph
+            Gets the nodes.
+        images
+            Value of the samples, (n, channels, height, width), bytes.
+
+        Returns
+        -------
+        str
+            Value of Z, float32.
+        """
+        raise ClsnetError(f"the backbone {self} cannot be exported.")
+
+    def state(self) -> dict[str, Array]:
+        """Return what `fit` found, by name."""
+        return {name: getattr(self, name) for name in self.fitted}
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Take over what `fit` found once."""
+        for name in self.fitted:
+            setattr(self, name, state[name])
+
+    def to(self, device: Device) -> None:
+        """Move to a device."""
+        self.device = device
+        self.restore({name: to_device(value, device) for name, value in self.state().items()})
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.config.items())

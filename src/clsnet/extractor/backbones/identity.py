@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from clsnet.arrays.devices import Array, namespace, to_numpy
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones.base import Backbone
+
+if TYPE_CHECKING:
+    from clsnet.extractor.graph import Graph
+
+LEAST_DEVIATION = 1e-12
 
 
 class Identity(Backbone):
@@ -23,18 +27,25 @@ class Identity(Backbone):
     scale
         ``"standard"``, ``"sample"`` (each sample to mean 0 and deviation 1) or ``"none"``
         (images of 8 bits, if the first are, become fractions of one).
+
+    Examples
+    --------
+    >>> backbone = Identity("sample")
+    >>> X = np.array([[1.0, 2.0, 3.0, 4.0, 5.0]])
+    >>> backbone.fit(X, np.random.RandomState(0))
+    >>> backbone.transform(backbone.as_input(X)).round(2)
+    array([[-1.41, -0.71,  0.  ,  0.71,  1.41]])
     """
 
     name = "identity"
-    dtype: ClassVar[torch.dtype] = torch.float64
-    shift: Tensor
-    factor: Tensor
+    fitted = ("shift", "factor")
+    shift: Array
+    factor: Array
 
     def __init__(self, scale: str = "standard") -> None:
-        super().__init__()
         self.scale = scale
-        self.register_buffer("shift", torch.empty(0))
-        self.register_buffer("factor", torch.empty(0))
+        self.shift = np.empty(0, np.float32)
+        self.factor = np.empty(0, np.float32)
 
     def fit(self, X: np.ndarray, random: np.random.RandomState) -> None:
         """Take mean and deviation of each feature."""
@@ -42,20 +53,39 @@ class Identity(Backbone):
             raise ClsnetError(f"unknown scale {self.scale!r}: use 'standard', 'sample' or 'none'.")
         Z = self.as_input(X)
         brightest = 255 if X.dtype == np.uint8 and X.ndim > 2 else 1
-        self.shift, self.factor = torch.zeros_like(Z[0]), torch.ones_like(Z[0]) / brightest
+        self.shift, self.factor = np.zeros(Z.shape[1]), np.full(Z.shape[1], 1 / brightest)
         if self.scale == "standard":
-            deviation = Z.std(dim=0, correction=0)
+            deviation = Z.std(axis=0)
             floor = 0.1 * deviation.mean()
-            self.shift = Z.mean(dim=0)
-            self.factor = 1 / torch.where(deviation + floor > 0, deviation.maximum(floor), 1.0)
+            self.shift = Z.mean(axis=0)
+            self.factor = 1 / np.where(deviation + floor > 0, np.maximum(deviation, floor), 1.0)
 
-    def as_input(self, X: np.ndarray) -> Tensor:
-        """Flatten each sample."""
-        return super().as_input(X).flatten(1)
+    def as_input(self, X: np.ndarray) -> np.ndarray:
+        """Return a copy with each sample flattened, in double precision."""
+        return np.array(X, dtype=np.float64).reshape(len(X), -1)
 
-    def forward(self, X: Tensor) -> Tensor:
+    def transform(self, X: Array) -> Array:
         """Shift and scale."""
-        if self.scale == "sample":
-            X = X - X.mean(dim=1, keepdim=True)
-            return X / X.std(dim=1, keepdim=True, correction=0).clamp_min(1e-12)
-        return (X - self.shift) * self.factor
+        if self.scale != "sample":
+            return (X - self.shift) * self.factor
+        xp = namespace(X)
+        X = X - xp.mean(X, axis=1, keepdims=True)
+        deviation = xp.std(X, axis=1, keepdims=True)
+        return X / xp.where(
+            deviation > LEAST_DEVIATION, deviation, xp.full_like(deviation, LEAST_DEVIATION)
+        )
+
+    def write_graph(self, graph: Graph, images: str) -> str:
+        """Flatten, shift and scale, in single precision."""
+        flat = graph.node("Flatten", images, axis=1)
+        X = graph.node("CastLike", flat, graph.constant(np.float32(0)))
+        if self.scale != "sample":
+            shift, factor = (
+                graph.constant(to_numpy(a).astype(np.float32)) for a in (self.shift, self.factor)
+            )
+            return graph.node("Mul", graph.node("Sub", X, shift), factor)
+        rows = graph.constant(np.array([1]))
+        X = graph.node("Sub", X, graph.node("ReduceMean", X, rows))
+        variance = graph.node("ReduceMean", graph.node("Mul", X, X), rows)
+        least = graph.constant(np.float32(LEAST_DEVIATION))
+        return graph.node("Div", X, graph.node("Max", graph.node("Sqrt", variance), least))
