@@ -1,16 +1,25 @@
 # Everything lives in .venv; `make demo` and `make test` need Python >= 3.11 and nothing else.
+# `make test` also makes .venv-light, which has no torch, and runs in it what must not need torch.
 PYTHON ?= python3
 BIN := .venv/bin
+LIGHT := .venv-light/bin
+ROOMS := arrays storage images classifier extractor estimator photos cli data evaluation
+WITHOUT_TORCH := $(ROOMS:%=tests/%) tests/test_house.py tests/test_recipes.py
 
-.PHONY: demo test lint types check bench readme clean
+.PHONY: demo test lint types check check-without-torch bench readme clean
+
+# $(call demonstrate,ENVIRONMENT/bin,FOLDER)
+define demonstrate
+$(1)/clsnet bench FashionMNIST-10/5 --preset fast --out $(2) || { \
+    status=$$?; [ $$status -eq 2 ] || exit $$status; \
+    echo "Fashion-MNIST cannot be had here; learning Digits instead."; \
+    $(1)/clsnet bench Digits-10/5 --preset fast --out $(2); }
+endef
 
 demo: .venv/installed
-	@$(BIN)/clsnet bench FashionMNIST-10/5 --preset fast --out runs/demo || { \
-	    status=$$?; [ $$status -eq 2 ] || exit $$status; \
-	    echo "Fashion-MNIST cannot be had here; learning Digits instead."; \
-	    $(BIN)/clsnet bench Digits-10/5 --preset fast --out runs/demo; }
+	@$(call demonstrate,$(BIN),runs/demo)
 
-test: lint types check
+test: lint types check check-without-torch
 
 lint: .venv/installed
 	$(BIN)/ruff check .
@@ -20,7 +29,13 @@ types: .venv/installed
 	$(BIN)/mypy
 
 check: .venv/installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
+
+check-without-torch: .venv-light/installed
+	@! $(LIGHT)/python -c "import torch" 2>/dev/null || { echo "$(LIGHT) has torch"; exit 1; }
+	$(LIGHT)/python -m pytest -n auto $(WITHOUT_TORCH)
+	@rm -rf runs/demo-without-torch
+	@$(call demonstrate,$(LIGHT),runs/demo-without-torch)
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/all.py
@@ -28,11 +43,13 @@ bench: .venv/installed
 readme: .venv/installed
 	$(BIN)/python -m clsnet.reporting.readme results README.md docs/*.md
 
-.venv/installed: pyproject.toml constraints.txt
+.venv/installed: EXTRAS := dev
+.venv-light/installed: EXTRAS := cli,vision,export,test
+.venv/installed .venv-light/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "clsnet needs Python 3.11 or newer; set PYTHON=...")'
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev]'
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@
 
 clean:
-	rm -rf .venv runs build dist
+	rm -rf .venv .venv-light runs build dist
