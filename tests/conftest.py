@@ -1,7 +1,6 @@
 import functools
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -18,14 +17,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import pytest
 import safetensors
-import torch
 from PIL import Image
-from torch import Tensor
 
 from clsnet import CLSNet
 from clsnet.data import TaskSequence, load_sequence
 from clsnet.data.sequences import Task
-from clsnet.methods.common.residual import Residual
 from clsnet.extractor.backbones.weights import About, write_weights
 
 ENVIRONMENT = {
@@ -66,8 +62,7 @@ def run_clsnet() -> Callable[..., Finished]:
     return run
 
 
-# Importing torch takes seconds, and leaving it one; this process does it once, and every command
-# is a fork of it.
+# Imports take seconds in all; this process does them once, and every command is a fork of it.
 WARM = """
 import json, os, sys, tempfile, traceback
 from clsnet.cli import main
@@ -102,7 +97,7 @@ for line in sys.stdin:
 
 @pytest.fixture(scope="session")
 def run_warm() -> Iterator[Callable[..., Finished]]:
-    """The real command in a process of its own, but one in which torch is there already."""
+    """The real command in a process of its own, but one that has imported everything before."""
     process = subprocess.Popen(
         [sys.executable, "-c", WARM],
         stdin=subprocess.PIPE,
@@ -189,15 +184,33 @@ def write_network() -> Callable[..., str]:
     """Writes random weights of a ResNet-18 for images of 8x8 pixels, as pretrain would."""
 
     @functools.cache
-    def weights(seed: int) -> dict[str, Tensor]:
-        random = torch.random.get_rng_state()
-        torch.manual_seed(seed)
-        network = Residual(18, small=True, n_classes=8)
-        for layer in network.modules():
-            if isinstance(layer, torch.nn.BatchNorm2d):
-                torch.nn.init.uniform_(layer.weight, 0.5, 1)
-        torch.random.set_rng_state(random)
-        return network.state_dict()
+    def weights(seed: int) -> dict[str, np.ndarray]:
+        random = np.random.RandomState(seed)
+        state: dict[str, np.ndarray] = {}
+
+        def convolution(name: str, norm: str, inputs: int, outputs: int, side: int) -> None:
+            scale = (2 / (outputs * side**2)) ** 0.5
+            weight = scale * random.standard_normal((outputs, inputs, side, side))
+            state[f"{name}.weight"] = weight.astype(np.float32)
+            state[f"{norm}.weight"] = random.uniform(0.5, 1, outputs).astype(np.float32)
+            state[f"{norm}.bias"] = np.zeros(outputs, np.float32)
+            state[f"{norm}.running_mean"] = np.zeros(outputs, np.float32)
+            state[f"{norm}.running_var"] = np.ones(outputs, np.float32)
+            state[f"{norm}.num_batches_tracked"] = np.array(0)
+
+        convolution("conv1", "bn1", 3, 64, 3)
+        inputs = 64
+        for stage, width in enumerate((64, 128, 256, 512), start=1):
+            for block in (f"layer{stage}.0", f"layer{stage}.1"):
+                convolution(f"{block}.conv1", f"{block}.bn1", inputs, width, 3)
+                convolution(f"{block}.conv2", f"{block}.bn2", width, width, 3)
+                if inputs != width:
+                    short = f"{block}.downsample"
+                    convolution(f"{short}.0", f"{short}.1", inputs, width, 1)
+                inputs = width
+        for name, shape in (("fc.weight", (8, 512)), ("fc.bias", (8,))):
+            state[name] = random.uniform(-0.04, 0.04, shape).astype(np.float32)
+        return state
 
     def write(
         path: Path, classes: tuple[str, ...] = (), seed: int = 0, dataset: str = "Base"
@@ -271,6 +284,8 @@ def as_nobody() -> Callable[[], AbstractContextManager[None]]:
 @pytest.fixture
 def full_disk() -> Callable[[int], AbstractContextManager[None]]:
     """Within it no file can have more bytes than these."""
+
+    import resource
 
     @contextmanager
     def full(size: int) -> Iterator[None]:

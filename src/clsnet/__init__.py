@@ -2,16 +2,18 @@
 
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from clsnet.estimator.clsnet import CLSNet, load
+from clsnet.errors import ClsnetError
 
-__version__ = "0.1.0"
-__all__ = ["CLSNet", "__version__", "load"]
+if TYPE_CHECKING:
+    from clsnet.estimator import CLSNet, load
+
+__version__ = "0.2.0"
+__all__ = ["CLSNet", "ClsnetError", "__version__", "load"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in ("CLSNet", "load"):
         raise AttributeError(f"module 'clsnet' has no attribute {name!r}")
-    from clsnet.estimator import clsnet as model
+    from clsnet import estimator  # scikit-learn takes a second to import
 
-    return getattr(model, name)
+    return getattr(estimator, name)

@@ -1,105 +1,299 @@
-"""A model as a header that JSON can hold and a flat set of tensors, and back."""
+"""A model: a fixed extractor, a classifier, and notes; what one file holds."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Self
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from clsnet.classifier.analytic import AnalyticClassifier, Rule, Task
-from clsnet.classifier.curvatures.full import TRACES, FewSamples
+from clsnet.arrays.devices import Array, Device, library, namespace, resolve_device, to_device
+from clsnet.arrays.devices import to_numpy as as_numpy
+from clsnet.arrays.ranks import share
+from clsnet.classifier.analytic import AnalyticClassifier
+from clsnet.classifier.curvatures import CURVATURES, FewSamples
+from clsnet.classifier.forgetting import ForgettingPolicy, policy_class, resolve_policy
+from clsnet.classifier.learned_task import LearnedTask
+from clsnet.classifier.rule import Rule
+from clsnet.classifier.sums import Batch
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Augmentation, Backbone, Extractor
-from clsnet.extractor.backbones import BACKBONES, Network
+from clsnet.extractor.backbones import backbone_class, is_registered
+from clsnet.extractor.batches import LabelledSamples, rebatch
+from clsnet.images import Samples
+from clsnet.memory import MEGABYTE, MemoryUse
+from clsnet.storage import model_file
 
-if TYPE_CHECKING:
-    from clsnet.estimator.clsnet import CLSNet
-
-
-def tensors_of(
-    extractor: Extractor, classifier: AnalyticClassifier, held: bool = False
-) -> dict[str, Tensor]:
-    """Return every stored number by name, those of a frozen network if it is to be held."""
-    tensors = {f"extractor.{name}": value for name, value in extractor.state_dict().items()}
-    backbone = extractor.backbone
-    if isinstance(backbone, Network) and (held or backbone.held):
-        weights = backbone.state_to_hold()
-        tensors |= {f"network.{name}": value.clone() for name, value in weights.items()}
-    for i, trace in enumerate(classifier.traces.values()):
-        tensors |= {f"trace.{i}.{name}": value for name, value in trace.tensors().items()}
-    return {**tensors, "omega": classifier.omega}
+ROWS = 4096
+LEAST_NOISE = 0.02
 
 
-def header_of(model: CLSNet, held: bool = False) -> dict[str, Any]:
-    """Return everything about a model that is not a tensor."""
-    extractor, classifier = model.extractor_, model.classifier_
-    params = {name: _plain(value) for name, value in model.get_params(deep=False).items()}
-    params["cache"] = None  # a folder of this machine
-    header = {
-        "params": params,
-        "sample_shape": list(model.sample_shape_),
-        "backbone": _plain(extractor.backbone),
-        "augmentation": _plain(extractor.augmentation),
-        "seed": extractor.seed,
-        "labels": classifier.labels,
-        "noise": classifier.noise,
-        "tasks": [list(task.counts.items()) for task in classifier.tasks],
-        "traces": [
-            {"key": key, "labels": trace.labels, "n_samples": trace.n_samples}
-            for key, trace in classifier.traces.items()
-        ],
-    }
-    backbone = extractor.backbone
-    if isinstance(backbone, Network):
-        header["fingerprint"] = backbone.fingerprint
-        if held or backbone.held:
+@dataclass(frozen=True)
+class Model:
+    """Everything that is needed to predict and to go on learning; a change returns a new model.
+
+    Attributes
+    ----------
+    extractor
+        Subnetwork I: the fixed map from samples to representations A.
+    classifier
+        Subnetwork II.
+    sample_shape
+        Shape of one sample.
+    parameters
+        Options that differ from those of a plain estimator, or all of them; saved with the model.
+    feature_names
+        Names of the columns of vectors, if the first task had them.
+    notes
+        Whatever JSON can hold; saved with the model.
+    """
+
+    extractor: Extractor
+    classifier: AnalyticClassifier
+    sample_shape: tuple[int, ...]
+    parameters: dict[str, Any]
+    feature_names: list[str] | None = None
+    notes: dict[str, Any] | None = None
+
+    @classmethod
+    def blank(
+        cls,
+        extractor: Extractor,
+        sample_shape: tuple[int, ...],
+        parameters: dict[str, Any],
+        feature_names: list[str] | None = None,
+    ) -> Self:
+        """Return a model that has learned nothing, of a fitted extractor."""
+        classifier = new_classifier(rule_of(parameters), extractor)
+        return cls(extractor, classifier, sample_shape, parameters, feature_names)
+
+    @property
+    def classes(self) -> list[Any]:
+        """Classes known now, in the order of scores."""
+        return self.classifier.labels
+
+    # ------------------------------------------------------------------ learning
+
+    def learned(self, batches: Callable[[], Iterable[LabelledSamples]]) -> Self:
+        """Return the model with one more task; its weights wait until they are needed.
+
+        Parameters
+        ----------
+        batches
+            Starts a pass over the task. The diagonal curvature makes two passes.
+        """
+
+        def represented() -> Iterator[Batch]:
+            mine = share()
+            for X, y in rebatch(batches(), ROWS):
+                if len(y[mine]):
+                    yield self.extractor.transform(X[mine]), y[mine]
+
+        return replace(self, classifier=self.classifier.observe(represented))
+
+    def consolidated(self) -> Self:
+        """Return the model with weights for everything learned."""
+        return replace(self, classifier=self.classifier.consolidated())
+
+    def without(self, tasks: Collection[int], classes: Collection[Any], exact: bool) -> Self:
+        """Return the model without tasks or classes."""
+        return replace(self, classifier=self.classifier.forget(tasks, classes, exact))
+
+    def unlearned(self) -> Self:
+        """Return a model that has learned nothing, with the same extractor."""
+        blank = new_classifier(self.classifier.rule, self.extractor)
+        return replace(self, classifier=blank, notes=None)
+
+    # ---------------------------------------------------------------- predicting
+
+    def represent(self, X: Samples) -> Array:
+        """Return the representations A of samples."""
+        starts = range(0, len(X), ROWS)
+        parts = [self.extractor.transform(X[start : start + ROWS]) for start in starts]
+        return parts[0] if len(parts) == 1 else namespace(*parts).concat(parts)
+
+    def scores(self, X: Samples) -> np.ndarray:
+        """Return one score per class for each sample."""
+        parts = (X[start : start + ROWS] for start in range(0, len(X), ROWS))
+        found = [self.classifier.scores(self.extractor.transform(part)) for part in parts]
+        return np.concatenate([as_numpy(part) for part in found])
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Return the probabilities that scores stand for.
+
+        A score is taken as a one-hot value with Gaussian noise, whose variance follows from the
+        sums; the probability of a class is then proportional to ``exp(score / variance)``.
+        """
+        return softmax(scores / self.noise)
+
+    @property
+    def noise(self) -> float:
+        """Variance of a score."""
+        return max(self.classifier.noise, LEAST_NOISE)
+
+    # --------------------------------------------------------------------- files
+
+    def memory(self) -> MemoryUse:
+        """Return the size of everything kept, with 32 bits for each number as in the paper."""
+        count = sum(model_file.numbers(*item) for item in self._arrays(False).items())
+        return MemoryUse(4 * count / MEGABYTE, backbone_mb=self.extractor.referred_mb)
+
+    def save(self, path: str | os.PathLike[str], *, self_contained: bool = False) -> None:
+        """Write the model to one file; what was there before survives any failure.
+
+        Parameters
+        ----------
+        path
+            The file.
+        self_contained
+            Write a frozen network's weights too, so that the file needs nothing but code. A model
+            that was loaded from such a file always does so.
+        """
+        header, arrays = self._header(self_contained), self._arrays(self_contained)
+        model_file.write(Path(path), header, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], device: str = "cpu") -> Self:
+        """Read a model; it predicts the same, and can go on learning.
+
+        Parameters
+        ----------
+        path
+            The file.
+        device
+            Where the model is to live now.
+        """
+        place = resolve_device(device)
+        header, arrays = model_file.read(Path(path))
+        extractor = _extractor_from(header, arrays)
+        parameters = _parameters_from(header, extractor)
+        classifier = _classifier_from(header, arrays, rule_of(parameters), place)
+        return cls(
+            extractor.to(place),
+            classifier,
+            tuple(header["sample_shape"]),
+            parameters,
+            header.get("feature_names"),
+            header.get("notes"),
+        )
+
+    def _arrays(self, self_contained: bool) -> dict[str, Array]:
+        """Return every stored array by name, those of a frozen network if the file holds it."""
+        arrays = {f"extractor.{name}": a for name, a in self.extractor.state().items()}
+        backbone = self.extractor.backbone
+        if backbone.held or (self_contained and backbone.referred_mb):
+            arrays |= {f"network.{name}": a for name, a in backbone.state_to_hold().items()}
+        for i, trace in enumerate(self.classifier.traces.values()):
+            arrays |= {f"trace.{i}.{name}": a for name, a in trace.arrays().items()}
+        return {**arrays, "omega": self.classifier.omega}
+
+    def _header(self, self_contained: bool) -> dict[str, Any]:
+        """Return everything that is not an array."""
+        extractor, classifier = self.extractor, self.classifier
+        parameters = {name: _plain(value) for name, value in self.parameters.items()}
+        header = {
+            "params": {**parameters, "cache": None},  # a cache is a folder of this machine
+            "sample_shape": list(self.sample_shape),
+            "backbone": _plain(extractor.backbone),
+            "augmentation": _plain(extractor.augmentation),
+            "seed": extractor.seed,
+            "labels": classifier.labels,
+            "noise": classifier.noise,
+            "tasks": [list(task.counts.items()) for task in classifier.tasks],
+            "traces": [
+                {"key": key, "labels": trace.labels, "n_samples": trace.n_samples}
+                for key, trace in classifier.traces.items()
+            ],
+        }
+        backbone = extractor.backbone
+        if backbone.fingerprint:
+            header["fingerprint"] = backbone.fingerprint
+        if backbone.held or (self_contained and backbone.referred_mb):
             header["form"] = dict(backbone.form)
-    if hasattr(model, "feature_names_in_"):
-        header["feature_names"] = model.feature_names_in_.tolist()
-    if hasattr(model, "notes_"):
-        header["notes"] = model.notes_
-    return header
+        if self.feature_names is not None:
+            header["feature_names"] = list(self.feature_names)
+        if self.notes is not None:
+            header["notes"] = self.notes
+        return header
 
 
-def params_from(header: dict[str, Any], extractor: Extractor) -> dict[str, Any]:
-    """Return the constructor arguments; a network that the file holds is the extractor's."""
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """Return probabilities proportional to ``exp(scores)`` in each row.
+
+    Examples
+    --------
+    >>> softmax(np.array([[0.0, 0.0]]))
+    array([[0.5, 0.5]])
+    """
+    chances = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+
+
+def rule_of(parameters: dict[str, Any]) -> Rule:
+    """Return the rule that a model's parameters ask for.
+
+    Examples
+    --------
+    >>> rule_of({"retain": "tasks", "queue": 3, "preset": "fast"}).retain
+    'tasks'
+    """
+    own = {field.name for field in fields(Rule)} & parameters.keys() - {"forgetting"}
+    chosen = {name: parameters[name] for name in own}
+    for name in ("terms", "gamma"):
+        if name in chosen and not isinstance(chosen[name], float | int):
+            chosen[name] = tuple(chosen[name])
+    forgetting = resolve_policy(
+        parameters.get("forgetting"),
+        short_term=tuple(parameters.get("short_term", ())),
+        queue=parameters.get("queue"),
+    )
+    return Rule(**chosen, forgetting=forgetting)
+
+
+def new_classifier(rule: Rule, extractor: Extractor) -> AnalyticClassifier:
+    """Return a classifier that has learned nothing, for what an extractor gives."""
+    size, device = extractor.dimension, extractor.device
+    xp = library(device)
+    none = xp.zeros((size, 0), dtype=xp.float64, device=device)
+    return AnalyticClassifier(rule, size, device, omega=none)
+
+
+def _parameters_from(header: dict[str, Any], extractor: Extractor) -> dict[str, Any]:
+    """Return the parameters; a network that the file holds is the extractor's."""
     params = _with_views(header["params"])
     if "form" in header and params["backbone"] == header["backbone"]:
         params = {**params, "backbone": extractor.backbone}
     return {name: _rich(value) for name, value in params.items()}
 
 
-def extractor_from(header: dict[str, Any], tensors: dict[str, Tensor]) -> Extractor:
+def _extractor_from(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Extractor:
     """Return the fitted extractor."""
-    backbone = _held_network(header, tensors) if "form" in header else _rich(header["backbone"])
-    if isinstance(backbone, Network) and backbone.fingerprint != header["fingerprint"]:
+    backbone = _held_network(header, arrays) if "form" in header else _rich(header["backbone"])
+    if backbone.fingerprint and backbone.fingerprint != header["fingerprint"]:
         raise ClsnetError(f"{backbone} is not the network that this model learned with.")
     extractor = Extractor(backbone, _rich(header["augmentation"]), header["seed"])
-    modules = dict(extractor.named_modules())
-    for name, value in tensors.items():
-        if name.startswith("extractor."):
-            path, _, leaf = name.removeprefix("extractor.").rpartition(".")
-            setattr(modules[path], leaf, value)
-    extractor.dimension = len(tensors["omega"])
+    extractor.restore(_below("extractor.", arrays))
+    extractor.dimension = len(arrays["omega"])
     return extractor
 
 
-def classifier_from(
-    header: dict[str, Any], tensors: dict[str, Tensor], rule: Rule, device: torch.device
+def _classifier_from(
+    header: dict[str, Any], arrays: dict[str, np.ndarray], rule: Rule, device: Device
 ) -> AnalyticClassifier:
     """Return the classifier with all that it remembers."""
     traces = {}
     for i, saved in enumerate(header["traces"]):
-        start = f"trace.{i}."
-        parts = {k.removeprefix(start): v for k, v in tensors.items() if k.startswith(start)}
-        kind = FewSamples if "rows" in parts else TRACES[rule.curvature]
+        parts = _below(f"trace.{i}.", arrays)
+        kind = FewSamples if "rows" in parts else CURVATURES[rule.curvature]
         traces[saved["key"]] = kind(
             labels=saved["labels"],
             n_samples=saved["n_samples"],
-            **{name: value.to(device) for name, value in parts.items()},
+            **{name: to_device(value, device) for name, value in parts.items()},
         )
-    omega = tensors["omega"].to(device)
+    omega = to_device(arrays["omega"], device)
     return AnalyticClassifier(
         rule=rule,
         dimension=len(omega),
@@ -107,52 +301,58 @@ def classifier_from(
         labels=header["labels"],
         omega=omega,
         traces=traces,
-        tasks=[Task(dict(map(tuple, counts))) for counts in header["tasks"]],
+        tasks=[LearnedTask(dict(map(tuple, counts))) for counts in header["tasks"]],
         noise=header["noise"],
     )
 
 
-def _held_network(header: dict[str, Any], tensors: dict[str, Tensor]) -> Network:
+def _held_network(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Backbone:
     saved = header["backbone"]
-    kind = BACKBONES[saved["backbone"]]
-    assert issubclass(kind, Network)
-    start = "network."
-    state = {k.removeprefix(start): v for k, v in tensors.items() if k.startswith(start)}
     config = {name: _rich(option) for name, option in saved["config"].items()}
-    return kind.restored(config, header["form"], state)
+    kind = backbone_class(saved["backbone"])
+    return kind.restored(_with_views(config), header["form"], _below("network.", arrays))
+
+
+def _below(start: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
 
 
 def _plain(value: Any) -> Any:
     """Write a parameter so that JSON can hold it."""
     if isinstance(value, Backbone):
-        if BACKBONES.get(value.name) is not type(value):
+        if not is_registered(value):
             raise ClsnetError(f"a model with the unregistered backbone {value} cannot be saved.")
         config = {name: _plain(option) for name, option in value.config.items()}
         return {"backbone": value.name, "config": config}
     if isinstance(value, Augmentation):
         return {"augmentation": value.config}
+    if isinstance(value, ForgettingPolicy):
+        config = {name: _plain(option) for name, option in value.config.items()}
+        return {"forgetting": value.name, "config": config}
     if isinstance(value, (tuple, set, frozenset, range)):
-        return {"tuple": list(value)}
+        return {"tuple": [_plain(item) for item in value]}
     if value is None or isinstance(value, (bool, int, float, str, list)):
         return value
     return value.tolist() if hasattr(value, "tolist") else None
 
 
 def _rich(value: Any) -> Any:
+    """Return the parameter that `_plain` wrote."""
     if not isinstance(value, dict):
         return value
     if "tuple" in value:
-        return tuple(value["tuple"])
+        return tuple(_rich(item) for item in value["tuple"])
     if "augmentation" in value:
         return Augmentation(**value["augmentation"])
-    kind = BACKBONES[value["backbone"]]
     config = {name: _rich(option) for name, option in value["config"].items()}
-    return kind(**(_with_views(config) if issubclass(kind, Network) else config))
+    if "forgetting" in value:
+        return policy_class(value["forgetting"])(**config)
+    return backbone_class(value["backbone"])(**_with_views(config))
 
 
 def _with_views(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a network, of which the first format knew only `mirror`."""
-    if "mirror" not in options:
+    if "mirror" not in options or "taps" not in options:
         return options
     others = {name: value for name, value in options.items() if name != "mirror"}
     return {**others, "views": 2 if options["mirror"] else 1}

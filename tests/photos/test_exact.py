@@ -4,11 +4,9 @@ import shutil
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 
 from clsnet import load
-from clsnet.extractor.runtime.torch_module import PATIENCE
 from clsnet.photos import forget, learn
 
 pytest.importorskip("openvino")
@@ -16,10 +14,10 @@ pytest.importorskip("openvino")
 
 @pytest.fixture(scope="module")
 def classes(tmp_path_factory):
-    """Few photos of a and c, more of b than a network waits for before it is converted."""
+    """Few photos of a and c, several batches of b."""
     folder = tmp_path_factory.mktemp("classes")
     random = np.random.default_rng(0)
-    for name, n in {"a": 7, "b": PATIENCE + 6, "c": 9}.items():
+    for name, n in {"a": 7, "b": 70, "c": 9}.items():
         (folder / name).mkdir()
         for i in range(n):
             pixels = random.integers(0, 256, (8, 8, 3), dtype=np.uint8)
@@ -41,7 +39,7 @@ def test_forgetting_leaves_the_weights_of_a_model_that_never_saw_the_class(class
     taught(tmp_path / "never.clsnet", classes, "ac")
     forgot, never = (load(tmp_path / f"{name}.clsnet") for name in ("forgot", "never"))
     assert forgot.classes_.tolist() == never.classes_.tolist() == ["a", "c"]
-    difference = (forgot.classifier_.omega - never.classifier_.omega).norm()
-    assert difference <= 1e-8 * never.classifier_.omega.norm()
+    difference = np.linalg.norm(forgot.classifier_.omega - never.classifier_.omega)
+    assert difference <= 1e-8 * np.linalg.norm(never.classifier_.omega)
     for name, trace in never.classifier_.traces.items():
-        assert torch.equal(trace.cross, forgot.classifier_.traces[name].cross)
+        assert np.array_equal(trace.cross, forgot.classifier_.traces[name].cross)

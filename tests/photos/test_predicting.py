@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
-import torch
 
 from clsnet import CLSNet, load
-from clsnet.data import Images
 from clsnet.errors import ClsnetError
+from clsnet.images import Images
 from clsnet.photos import forget, predict
 from clsnet.photos.familiarity import familiarity, usual_scores
 from clsnet.photos.record import Record
@@ -47,8 +46,8 @@ def test_the_share_that_is_rejected_follows_the_photos_held_out(model):
 def test_none_of_these_is_said_below_the_threshold(model, january):
     paths, taught = [january], load(model)
     images = Images([each.path for each in predict(model, paths)], size=64)
-    scores = torch.from_numpy(taught.decision_function(images))
-    fits = familiarity(scores, usual_scores(taught.classifier_)).numpy()
+    scores = taught.decision_function(images)
+    fits = familiarity(scores, usual_scores(taught.classifier_))
     for reject in (0.0, 0.3, 0.9):
         threshold = Record.of(taught.notes_).threshold(reject)
         found = predict(model, paths, reject=reject)

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from clsnet import load
 from clsnet.images.decode import Unreadable, decode
+from clsnet.model import Model
 from clsnet.photos.reading import BATCH, features, read
 
 
@@ -27,11 +27,11 @@ def test_features_are_those_of_the_model(model, january, tmp_path):
     bad.write_bytes(b"no image")
     paths = [*sorted((january / "square-r").iterdir()), bad, january / "square-b" / "0.png"]
     said = []
-    taught = load(model)
-    A, rows, unreadable = features(taught, paths, 64, lambda *args: said.append(args))
+    extractor = Model.load(model).extractor
+    A, rows, unreadable = features(extractor, paths, 64, lambda *args: said.append(args))
     assert rows == [*range(10), 11]
     assert list(unreadable) == [10]
-    expected = taught.transform(np.stack([decode(paths[i].read_bytes(), 64) for i in rows]))
+    expected = extractor.transform(np.stack([decode(paths[i].read_bytes(), 64) for i in rows]))
     np.testing.assert_allclose(A, expected, rtol=1e-5, atol=1e-6)
     assert said == [("reading photos", 12, 12)]
 

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 
 from clsnet.images.dead_leaves import dead_leaves
@@ -10,7 +9,7 @@ from clsnet.photos.twins import LOOKED_AT, twins
 
 def test_one_common_photo_is_no_copy_but_a_quarter_of_a_class_is():
     random = np.random.RandomState(0)
-    A = torch.from_numpy(random.standard_normal((24, 300)))
+    A = random.standard_normal((24, 300))
     labels = np.array(["a"] * 12 + ["b"] * 12)
     assert twins(A, labels) == []
     A[12:14] = 0.9 * A[:2]
@@ -21,8 +20,8 @@ def test_one_common_photo_is_no_copy_but_a_quarter_of_a_class_is():
 
 def test_of_a_large_class_some_photos_are_looked_at_but_all_of_the_other():
     random = np.random.RandomState(0)
-    A = torch.from_numpy(random.standard_normal((300, 300)))
-    A = torch.cat([A, A.flip(0)])
+    A = random.standard_normal((300, 300))
+    A = np.concatenate([A, A[::-1]])
     assert twins(A, np.array([1] * 300 + [2] * 300)) == [(1, "2", LOOKED_AT, LOOKED_AT)]
 
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import safetensors
 import safetensors.numpy
-import torch
 
-from clsnet import CLSNet, load, storage
+from clsnet import CLSNet, load
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Augmentation, Identity, Patches
 from clsnet.extractor.backbones import EfficientNetLite, ResNet
+from clsnet.storage import model_file
 
 MODELS = {
     f"{curvature}-{retain}": {"curvature": curvature, "retain": retain}
@@ -88,7 +88,7 @@ def test_a_loaded_model_is_the_saved_one(tmp_path, tasks, vectors, name):
     for one in (model, copy):
         learn(one, tasks[2:3])
     assert copy.classes_.tolist() == model.classes_.tolist()
-    scale = model.classifier_.omega.abs().max().item()
+    scale = abs(model.classifier_.omega).max()
     np.testing.assert_allclose(
         copy.classifier_.omega, model.classifier_.omega, rtol=0, atol=1e-8 * scale
     )
@@ -170,21 +170,21 @@ def test_few_samples_take_the_room_of_a_trapezoid(small, tmp_path, vectors):
     assert model.memory().model_mb == 4 * sum(t.size for t in stored.values()) / 2**20
     loaded = load(tmp_path / "m.clsnet").classifier_.traces
     for key, trace in model.classifier_.traces.items():
-        assert torch.equal(loaded[key].rows, trace.rows)
-        assert torch.equal(loaded[key].cross, trace.cross)
+        assert np.array_equal(loaded[key].rows, trace.rows)
+        assert np.array_equal(loaded[key].cross, trace.cross)
 
 
 @pytest.mark.parametrize("height", [1, 2, 5, 11, 12, 640])
 @pytest.mark.parametrize("width", [12, 13, 1281])
 def test_a_trapezoid_of_any_form_comes_back(tmp_path, height, width):
     height = min(height, width)
-    rows = torch.randn(height, width, dtype=torch.float64).triu()
-    cross = torch.zeros(width, 1, dtype=torch.float64)
+    rows = np.triu(np.random.RandomState(0).standard_normal((height, width)))
+    cross = np.zeros((width, 1))
     tensors = {"trace.0.rows": rows, "trace.0.cross": cross, "network.rows": rows}
-    storage.write(tmp_path / "m", {}, tensors)
-    _, found = storage.read(tmp_path / "m")
-    assert all(torch.equal(found[name], tensors[name]) for name in tensors)
-    size = sum(storage.numbers(name, tensor) for name, tensor in tensors.items())
+    model_file.write(tmp_path / "m", {}, tensors)
+    _, found = model_file.read(tmp_path / "m")
+    assert all(np.array_equal(found[name], tensors[name]) for name in tensors)
+    size = sum(model_file.numbers(name, tensor) for name, tensor in tensors.items())
     stored = safetensors.numpy.load_file(tmp_path / "m")
     assert size == sum(tensor.size for tensor in stored.values())
 
@@ -197,15 +197,16 @@ def test_a_file_of_the_first_version_goes_on(small, tmp_path, vectors):
     traces = {key: trace.dense for key, trace in new.classifier_.traces.items()}
     old.classifier_ = replace(new.classifier_, traces=traces)
     old.save(tmp_path / "now")
-    header, tensors = storage.read(tmp_path / "now")
+    header, tensors = model_file.read(tmp_path / "now")
     header["params"]["mirror"] = header["params"].pop("views") == 2
-    storage.write(tmp_path / "now", header, tensors)
+    model_file.write(tmp_path / "now", header, tensors)
     path = rewritten(tmp_path / "now", tmp_path / "old", version="1")
     assert "trace.0.gram" in safetensors.numpy.load_file(path)
     old = load(path)
     for model in (old, new):
         model.partial_fit(task.X_train[20:30], task.y_train[20:30]).forget(classes=[4])
-    scale = new.classifier_.omega.abs().max().item()
+    scale = new.classifier_.omega
+    scale = abs(scale).max()
     np.testing.assert_allclose(
         old.classifier_.omega, new.classifier_.omega, rtol=0, atol=1e-9 * scale
     )
@@ -263,13 +264,13 @@ def test_memory_counts_a_network_where_it_lies(behind_a_network):
 
 
 def test_a_held_network_is_checked_too(behind_a_network, tmp_path):
-    header, tensors = storage.read(behind_a_network[1])
+    header, tensors = model_file.read(behind_a_network[1])
     tensors["network.conv1.weight"] += 1e-3
-    storage.write(tmp_path / "other", header, tensors)
+    model_file.write(tmp_path / "other", header, tensors)
     with pytest.raises(ClsnetError, match="is not the network that this model learned with"):
         load(tmp_path / "other")
     del tensors["network.conv1.weight"]
-    storage.write(tmp_path / "other", header, tensors)
+    model_file.write(tmp_path / "other", header, tensors)
     with pytest.raises(ClsnetError, match="does not fit the packages installed here") as refusal:
         load(tmp_path / "other")
     assert "\n" not in str(refusal.value)

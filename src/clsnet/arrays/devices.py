@@ -1,17 +1,94 @@
-"""Where to compute."""
+"""Where arrays live: NumPy's on the CPU, torch's on a GPU.
+
+Nothing here imports torch unless a GPU is asked for, or ``"auto"`` finds signs of one.
+"""
 
 from __future__ import annotations
 
-import torch
+import importlib.util
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, is_torch_array
 
 from clsnet.errors import ClsnetError
+from clsnet.extras import needed
+
+Array = Any  # numpy.ndarray, or torch.Tensor on a GPU
+Device = Any  # "cpu", or torch.device of a GPU
+CPU = "cpu"
 
 
-def torch_device(name: str) -> torch.device:
-    """Return the device of that name; ``"auto"`` is the GPU where there is one."""
+def resolve_device(name: str) -> Device:
+    """Return the device of that name; ``"auto"`` is the GPU where there is one.
+
+    Examples
+    --------
+    >>> resolve_device("cpu")
+    'cpu'
+    """
     if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
+        name = "cuda" if has_gpu() else CPU
+    if name == CPU:
+        return CPU
+    torch = needed("torch", f"device {name!r}", "torch")
     try:
         return torch.zeros(0, device=name).device
     except (RuntimeError, AssertionError):
         raise ClsnetError(f"device {name!r} is not available here; use 'auto' or 'cpu'.") from None
+
+
+def has_gpu() -> bool:
+    """Whether torch is installed and has a GPU; torch is imported only if a driver is there."""
+    if "torch" not in sys.modules:
+        driver = Path("/proc/driver/nvidia").exists() or shutil.which("nvidia-smi") is not None
+        if not driver or importlib.util.find_spec("torch") is None:
+            return False
+    torch = needed("torch", "a GPU", "torch")
+    return bool(torch.cuda.is_available())
+
+
+def namespace(*arrays: Array) -> Any:
+    """Return the array library of arrays, with the names of the array API standard."""
+    return array_namespace(*arrays)
+
+
+def library(device: Device) -> Any:
+    """Return the array library of a device, with the names of the array API standard."""
+    if device == CPU:
+        return array_namespace(np.empty(0))
+    return needed("array_api_compat.torch", f"device {device}", "torch")
+
+
+def is_torch(array: Array) -> bool:
+    """Whether an array is torch's."""
+    return bool(is_torch_array(array))
+
+
+def device_of(array: Array) -> Device:
+    """Return where an array lives: ``"cpu"`` for every array of NumPy."""
+    return array.device if is_torch(array) else CPU
+
+
+def to_device(array: Array, device: Device) -> Array:
+    """Return an array on a device: NumPy's on the CPU, torch's on a GPU.
+
+    Examples
+    --------
+    >>> to_device(np.ones(2), "cpu")
+    array([1., 1.])
+    """
+    if device == CPU:
+        return to_numpy(array)
+    torch = needed("torch", f"device {device}", "torch")
+    if is_torch(array):
+        return array.to(device)
+    return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+
+
+def to_numpy(array: Array) -> np.ndarray:
+    """Return an array as NumPy's, without a copy where that is possible."""
+    return array.detach().cpu().numpy() if is_torch(array) else np.asarray(array)

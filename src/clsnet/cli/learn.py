@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from clsnet.photos.estimate import Outcome
+    from clsnet.photos.estimate import Estimate
 
 PAIRS = 5
 
@@ -92,15 +92,15 @@ def learn(
         console.print(f"Model: {plain(model)}")
 
 
-def _print(console: Console, outcome: Outcome | None) -> None:
+def _print(console: Console, estimate: Estimate | None) -> None:
     from clsnet.cli.showing import many, plain
 
-    if outcome is None:
+    if estimate is None:
         console.print("Too few photos or classes for an estimate of the accuracy.")
         return
-    tested, right = sum(outcome.tested.values()), sum(outcome.right.values())
+    tested, right = sum(estimate.tested.values()), sum(estimate.right.values())
     held = f"{right} of {many(tested, 'photo')} held out"
     console.print(f"Estimated accuracy: {right / tested:.1%} ({held}).")
-    for label, other, n in outcome.confused[:PAIRS]:
-        of = many(outcome.tested[label], "photo")
+    for label, other, n in estimate.confused[:PAIRS]:
+        of = many(estimate.tested[label], "photo")
         console.print(f"  {plain(label)} taken for {plain(other)}: {n} of {of}")

@@ -13,8 +13,8 @@ from clsnet.data.dataset import Dataset, Labels
 from clsnet.images.lazy import Images
 from clsnet.data.registry import Report
 from clsnet.errors import ClsnetError
+from clsnet.images.decode import ENDINGS
 
-ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 SIZE = 224
 TEST_SHARE = 0.2
 

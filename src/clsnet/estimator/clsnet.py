@@ -1,55 +1,51 @@
-"""CLSNet, the estimator: it joins the two subnetworks."""
+"""CLSNet, the estimator: a model behind scikit-learn's verbs."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from clsnet import model as snapshot
-from clsnet.storage import tensors as storage
-from clsnet.estimator.batches import Samples, peek, rebatch
-from clsnet.classifier.analytic import AnalyticClassifier, Rule, Task
-from clsnet.classifier.forgetting.policy import Memory
-from clsnet.classifier.sums import Batch
-from clsnet.arrays.devices import torch_device
-from clsnet.arrays.ranks import share
+from clsnet.arrays.devices import resolve_device, to_numpy
+from clsnet.classifier.analytic import AnalyticClassifier
+from clsnet.classifier.forgetting import ForgettingPolicy
+from clsnet.classifier.learned_task import LearnedTask
 from clsnet.errors import ClsnetError
-from clsnet.extractor import Augmentation, Backbone, Extractor
-from clsnet.extractor.extractor import FIT_SAMPLES
 from clsnet.estimator.features import new_extractor
 from clsnet.estimator.labels import as_labels, same_kind
-from clsnet.memory import MEGABYTE, MemoryUse
 from clsnet.estimator.parameters import PARAMETERS
 from clsnet.estimator.presets import demo_options, paper_options
 from clsnet.estimator.samples import as_samples
-
-ROWS = 4096
-LEAST_NOISE = 0.02
+from clsnet.extractor import Augmentation, Backbone, Extractor
+from clsnet.extractor.batches import LabelledSamples, peek
+from clsnet.extractor.extractor import FIT_SAMPLES
+from clsnet.memory import MemoryUse
+from clsnet.model import Model, rule_of
 
 
 class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Class-incremental classifier of complementary learning subnetworks.
 
-    A frozen extractor represents samples; a classifier in closed form learns one task after
+    A frozen extractor represents samples. A classifier in closed form learns one task after
     another and keeps no sample of any. With the full curvature (the default) its weights equal
-    ridge regression on all data ever seen, in whatever order it came. The constructor's defaults
-    are the best honest setting; `paper` and `demo` are what the authors wrote and released.
+    ridge regression on the representations of all data seen so far. Where the extractor does not
+    depend on data (a preset, or a frozen network) the weights do not depend on the order of tasks
+    either. A plain ``CLSNet()`` fits its nodes, and for vectors their scale, to the first task.
+    `paper` and `demo` are the configurations that the authors described and released.
 
     Parameters
     ----------
     backbone
         The frozen part of the extractor: ``"identity"``, ``"patches"``, ``"efficientnet-lite0"``,
         ``"resnet18:FILE"`` or ``"FILE.safetensors"`` (of ``clsnet pretrain``), ``"hf:NAME"``,
-        ``"timm:NAME"``, a `Backbone`, or ``"auto"`` (vectors as they are, photographs by
-        EfficientNet-Lite0, smaller images by whitened patches).
+        ``"timm:NAME"``, a name that another package registered, a `Backbone`, any callable from
+        images to vectors (a ``torch.nn.Module`` too), or ``"auto"`` (vectors as they are,
+        photographs by EfficientNet-Lite0, smaller images by whitened patches).
     taps, views
         Of a network named by `backbone`: whether features are taken at ``"several"`` depths,
         ``"many"`` (at two scales too; in the preset ``"best"``), or from the ``"last"`` layer, as
@@ -90,14 +86,19 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         Of products of samples: ``"float64"``, ``"float32"``, or on a GPU ``"tf32"`` and
         ``"bfloat16"``. Sums and solutions are float64. Where products are rounded, weights depend
         a little on the order of tasks.
+    forgetting
+        How much old tasks still count: None or ``"long-term"`` (all of them fully), or a policy
+        such as ``Decay(half_life=5)`` of `clsnet.classifier.forgetting`. A policy that forgets
+        needs ``retain="tasks"``.
     short_term, queue
-        Tasks that fade when the next one is learned; length of a first-in-first-out queue.
+        Short for the policies ``ShortTerm(tasks)`` and ``Queue(length)``: tasks that fade when the
+        next one is learned, and the length of a first-in-first-out queue.
     cache
         Folder for the outputs of a frozen network, so that other models need not compute them.
     preset
         ``"fast"``, ``"best"`` or ``"small"`` features for images.
     device
-        ``"auto"``, ``"cpu"``, ``"cuda"`` or any other of torch.
+        ``"cpu"``, ``"cuda"`` or another device of torch, or ``"auto"``: a GPU where torch has one.
     random_state
         Seed of the extractor.
 
@@ -105,10 +106,10 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
     ----------
     classes_ : ndarray
         Classes known now, in the order in which tasks brought them.
-    tasks_ : list of Task
+    tasks_ : list of LearnedTask
         Every task learned: its classes and their numbers of samples.
     notes_ : dict
-        Whatever JSON can hold, saved with the model; there if somebody wrote it.
+        Whatever JSON can hold, saved with the model; it exists once it is set.
 
     References
     ----------
@@ -127,18 +128,16 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
     True
     """
 
-    extractor_: Extractor
-    observed_: AnalyticClassifier
+    model_: Model
     sample_shape_: tuple[int, ...]
     n_features_in_: int
-    notes_: dict[str, Any]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = PARAMETERS
 
     def __init__(
         self,
         *,
-        backbone: str | Backbone = "auto",
+        backbone: str | Backbone | Callable[..., Any] = "auto",
         taps: str = "several",
         views: int = 2,
         connection: str = "auto",
@@ -156,6 +155,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         fisher: str = "mean-of-squares",
         phantoms: int = 8,
         precision: str = "float64",
+        forgetting: str | ForgettingPolicy | None = None,
         short_term: Sequence[int] = (),
         queue: int | None = None,
         cache: str | os.PathLike[str] | None = None,
@@ -181,6 +181,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         self.fisher = fisher
         self.phantoms = phantoms
         self.precision = precision
+        self.forgetting = forgetting
         self.short_term = short_term
         self.queue = queue
         self.cache = cache
@@ -200,8 +201,8 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learn one task; any class may be new.
 
-        Sums are taken now; the weights that follow from them when they are first asked for, so
-        that many tasks in a row cost one solution.
+        Sums are taken now. The weights that follow from them are solved for when they are first
+        needed, so that many tasks in a row cost one solution.
 
         Parameters
         ----------
@@ -210,7 +211,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         y
             Labels, ints or strings.
         classes
-            Not needed; taken for scikit-learn's convention.
+            Not needed; accepted for scikit-learn's convention.
         """
         del classes
         self._learn([(X, y)])
@@ -235,9 +236,9 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         return self
 
     def consolidate(self) -> Self:
-        """Solve for the weights of everything learned, rather than when they are asked for."""
+        """Solve for the weights of everything learned now, rather than when they are needed."""
         check_is_fitted(self)
-        self.observed_ = self.observed_.consolidated()
+        self.model_ = self.model_.consolidated()
         return self
 
     def prepare(self, X: Any) -> Self:
@@ -270,14 +271,13 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         classes = [classes] if isinstance(classes, str) else classes
         if (task is None) == (len(classes) == 0):
             raise ClsnetError("say what to forget: task=NUMBER or classes=[LABEL, ...].")
-        known = self.observed_
+        known = self.model_.classifier
         if task is not None and not 0 <= task < len(known.tasks):
             raise ClsnetError(f"there is no task {task}; tasks 0 to {len(known.tasks) - 1} exist.")
         unknown = [label for label in classes if label not in known.labels]
         if unknown:
             raise ClsnetError(f"class {unknown[0]!r} is not known to this model.")
-        tasks = [] if task is None else [task]
-        self.classifier_ = known.forget(tasks, list(classes), exact)
+        self.model_ = self.model_.without([] if task is None else [task], list(classes), exact)
         return self
 
     # ----------------------------------------------------------------- predicting
@@ -285,9 +285,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
     def transform(self, X: Any) -> np.ndarray:
         """Return the representations A of samples."""
         check_is_fitted(self)
-        X = as_samples(self, X, reset=False)
-        parts = [self.extractor_.transform(X[i : i + ROWS]) for i in range(0, len(X), ROWS)]
-        return torch.cat(parts).cpu().numpy()
+        return to_numpy(self.model_.represent(as_samples(self, X, reset=False)))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return scores, one column per class; for two classes one score, positive for the second.
@@ -299,16 +297,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return probabilities, one column per class."""
-        return self.probabilities(self._scores(X))
-
-    def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Return the probabilities that scores, one column per class, stand for.
-
-        Scores are taken as one-hot vectors with Gaussian noise, whose variance the Gram matrices
-        tell; the probability of a class is then proportional to ``exp(score / variance)``.
-        """
-        variance = max(self.classifier_.noise, LEAST_NOISE)
-        return torch.softmax(torch.from_numpy(scores) / variance, dim=1).numpy()
+        return self.model_.probabilities(self._scores(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each sample."""
@@ -318,51 +307,66 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
     # ---------------------------------------------------------------------- state
 
     @property
+    def extractor_(self) -> Extractor:
+        """The fixed extractor."""
+        return self._fitted.extractor
+
+    @extractor_.setter
+    def extractor_(self, extractor: Extractor) -> None:
+        self.model_ = replace(self._fitted, extractor=extractor)
+
+    @property
     def classifier_(self) -> AnalyticClassifier:
         """The classifier with weights for everything learned."""
-        return self.consolidate().observed_
+        return self.consolidate().model_.classifier
 
     @classifier_.setter
     def classifier_(self, classifier: AnalyticClassifier) -> None:
-        self.observed_ = classifier
+        self.model_ = replace(self._fitted, classifier=classifier)
+
+    @property
+    def notes_(self) -> dict[str, Any]:
+        """Whatever JSON can hold, saved with the model; it exists once it is set."""
+        notes = self._fitted.notes
+        if notes is None:
+            raise AttributeError("this model has no notes")
+        return notes
+
+    @notes_.setter
+    def notes_(self, notes: dict[str, Any]) -> None:
+        self.model_ = replace(self._fitted, notes=notes)
 
     @property
     def classes_(self) -> np.ndarray:
         """Classes known now, in the order in which tasks brought them."""
         check_is_fitted(self)
-        return np.array(self.observed_.labels)
+        return np.array(self.model_.classes)
 
     @property
-    def tasks_(self) -> list[Task]:
+    def tasks_(self) -> list[LearnedTask]:
         """Every task learned; a forgotten one has no classes left."""
         check_is_fitted(self)
-        return list(self.observed_.tasks)
+        return list(self.model_.classifier.tasks)
 
     def memory(self) -> MemoryUse:
         """Return what the model takes, every stored number counted with 32 bits as in the paper."""
-        check_is_fitted(self)
-        tensors = snapshot.tensors_of(self.extractor_, self.classifier_)
-        count = sum(storage.numbers(name, tensor) for name, tensor in tensors.items())
-        return MemoryUse(4 * count / MEGABYTE, backbone_mb=self.extractor_.referred_mb)
+        return self.consolidate().model_.memory()
 
     def twin(self) -> CLSNet:
         """Return a model that has learned nothing but shares this one's fixed extractor."""
         check_is_fitted(self)
         model: CLSNet = clone(self)
-        model.__dict__.update(
-            n_features_in_=self.n_features_in_,
-            sample_shape_=self.sample_shape_,
-            extractor_=self.extractor_,
-        )
-        model.classifier_ = model._new_classifier()
+        shared = ("n_features_in_", "feature_names_in_", "sample_shape_")
+        model.__dict__.update({k: v for k, v in vars(self).items() if k in shared})
+        model.model_ = Model.blank(self.extractor_, self.sample_shape_, self.get_params(deep=False))
         return model
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "observed_")
+        return hasattr(self, "model_")
 
     def __getstate__(self) -> dict[str, Any]:
         """Copy weights rather than the need to solve for them, so that a copy answers the same."""
-        if hasattr(self, "observed_"):
+        if hasattr(self, "model_"):
             self.consolidate()
         return dict(super().__getstate__())
 
@@ -377,9 +381,14 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
             Write a frozen network's weights too, so that the file needs nothing but code. A model
             that was loaded from such a file always does so.
         """
-        check_is_fitted(self)
-        tensors = snapshot.tensors_of(self.extractor_, self.classifier_, self_contained)
-        storage.write(Path(path), snapshot.header_of(self, self_contained), tensors)
+        model = self.consolidate().model_
+        names = getattr(self, "feature_names_in_", None)
+        whole = replace(
+            model,
+            parameters=self.get_params(deep=False),
+            feature_names=None if names is None else names.tolist(),
+        )
+        whole.save(path, self_contained=self_contained)
 
     # -------------------------------------------------------------------- presets
 
@@ -395,6 +404,14 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
 
     # -------------------------------------------------------------------- private
 
+    @property
+    def _fitted(self) -> Model:
+        """The model; `AttributeError` before the first task, as for every fitted attribute."""
+        try:
+            return self.model_
+        except AttributeError:
+            raise AttributeError("this model has not learned anything yet") from None
+
     def _learn(self, batches: Iterable[tuple[Any, Any]]) -> None:
         before = dict(self.__dict__)
         try:
@@ -405,70 +422,44 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
 
     def _learn_or_fail(self, batches: Iterable[tuple[Any, Any]]) -> None:
         self._validate_params()
-        rule = self._rule()
-        if not hasattr(self, "extractor_"):
+        rule = rule_of(self.get_params(deep=False))
+        if not hasattr(self, "model_"):
             sample, batches = peek(batches, FIT_SAMPLES, lambda pair: self._validated(*pair)[0])
             self._fix_extractor(sample)
-        was = self.observed_.rule
-        if self.observed_.tasks and (was.curvature, was.retain) != (rule.curvature, rule.retain):
+        known = self.model_.classifier
+        was = known.rule
+        if known.tasks and (was.curvature, was.retain) != (rule.curvature, rule.retain):
             raise ClsnetError("curvature and retain cannot change once a task has been learned.")
 
-        def valid() -> Iterator[Samples]:
+        def valid() -> Iterator[LabelledSamples]:
             first = np.array([])
             for X, y in (self._validated(X, y) for X, y in batches):
                 same_kind(first, y)
                 first = y[:1]
                 yield X, y
 
-        def represented() -> Iterator[Batch]:
-            mine = share()
-            for X, y in rebatch(valid(), ROWS):
-                if len(y[mine]):
-                    yield self.extractor_.transform(X[mine]), y[mine]
-
-        self.observed_ = replace(self.observed_, rule=rule).observe(represented)
+        current = replace(self.model_, classifier=replace(known, rule=rule))
+        self.model_ = current.learned(valid)
 
     def _fix_extractor(self, sample: Any) -> None:
-        self.extractor_ = new_extractor(self, sample.shape[1:])
-        self.extractor_.fit(sample, torch_device(self.device))
-        self.classifier_ = self._new_classifier()
+        extractor = new_extractor(self, sample.shape[1:])
+        extractor.fit(sample, resolve_device(self.device))
+        self.model_ = Model.blank(extractor, self.sample_shape_, self.get_params(deep=False))
 
-    def _validated(self, X: Any, y: Any) -> Samples:
+    def _validated(self, X: Any, y: Any) -> LabelledSamples:
         X = as_samples(self, X, reset=not hasattr(self, "sample_shape_"))
         y = as_labels(y)
         check_consistent_length(X, y)
-        if hasattr(self, "observed_"):
+        if hasattr(self, "model_"):
             same_kind(self.classes_, y)
         return X, y
 
-    def _rule(self) -> Rule:
-        memory = Memory(self.gamma, tuple(self.short_term), self.queue)
-        return Rule(
-            curvature=self.curvature,
-            terms=tuple(self.terms),
-            ridge=self.ridge,
-            retain=self.retain,
-            fisher=self.fisher,
-            phantoms=self.phantoms,
-            precision=self.precision,
-            rank=self.rank,
-            memory=memory,
-        )
-
-    def _new_classifier(self) -> AnalyticClassifier:
-        size, device = self.extractor_.dimension, self.extractor_.device
-        none = torch.zeros(size, 0, dtype=torch.float64, device=device)
-        return AnalyticClassifier(self._rule(), size, device, omega=none)
-
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        if not self.observed_.labels:
+        if not self.model_.classes:
             raise ClsnetError("this model has forgotten every class; let it learn some first.")
         X = as_samples(self, X, reset=False)
-        parts = (X[start : start + ROWS] for start in range(0, len(X), ROWS))
-        classifier = self.classifier_
-        scores = [classifier.scores(self.extractor_.transform(part)) for part in parts]
-        return torch.cat(scores).cpu().numpy()
+        return self.consolidate().model_.scores(X)
 
 
 def load(path: str | os.PathLike[str], device: str = "auto") -> CLSNet:
@@ -481,16 +472,11 @@ def load(path: str | os.PathLike[str], device: str = "auto") -> CLSNet:
     device
         Where the model is to live now.
     """
-    header, tensors = storage.read(Path(path))
-    extractor = snapshot.extractor_from(header, tensors)
-    model = CLSNet(**{**snapshot.params_from(header, extractor), "device": device})
-    model.sample_shape_ = tuple(header["sample_shape"])
-    model.n_features_in_ = model.sample_shape_[0]
-    if "feature_names" in header:
-        model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
-    if "notes" in header:
-        model.notes_ = header["notes"]
-    place = torch_device(device)
-    model.extractor_ = extractor.to(place)
-    model.classifier_ = snapshot.classifier_from(header, tensors, model._rule(), place)
-    return model
+    model = Model.load(path, device)
+    estimator = CLSNet(**{**model.parameters, "device": device})
+    estimator.sample_shape_ = model.sample_shape
+    estimator.n_features_in_ = model.sample_shape[0]
+    if model.feature_names is not None:
+        estimator.feature_names_in_ = np.array(model.feature_names, dtype=object)
+    estimator.model_ = model
+    return estimator

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from sklearn.utils import check_random_state
 
-from clsnet.extractor import Augmentation, Extractor
-from clsnet.extractor.backbones import Network, is_photograph, resolve_backbone
 from clsnet.estimator.presets import PLACED, PRESETS, network_augmentation
+from clsnet.extractor import Augmentation, Extractor
+from clsnet.extractor.backbones import is_photograph, resolve_backbone
+from clsnet.extractor.backbones.network import Network
 
 if TYPE_CHECKING:
     from clsnet.estimator.clsnet import CLSNet

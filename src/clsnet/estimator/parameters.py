@@ -8,17 +8,18 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
-from clsnet.classifier.curvatures.full import TRACES
+from clsnet.classifier.curvatures import CURVATURES
 from clsnet.classifier.curvatures.plasticity import FISHERS
+from clsnet.classifier.forgetting import ForgettingPolicy
 from clsnet.classifier.sums import PRECISIONS
+from clsnet.estimator.presets import PRESETS
 from clsnet.extractor import Augmentation, Backbone
 from clsnet.extractor.augmentation import ACTIVATIONS, CONNECTIONS
 from clsnet.extractor.backbones.network import TAPS
 from clsnet.extractor.backbones.views import VIEWS
-from clsnet.estimator.presets import PRESETS
 
 PARAMETERS: dict[str, list[Any]] = {
-    "backbone": [str, Backbone],
+    "backbone": [str, Backbone, callable],
     "taps": [StrOptions(set(TAPS))],
     "views": [Options(Integral, set(VIEWS))],
     "connection": [StrOptions({"auto", *CONNECTIONS})],
@@ -27,7 +28,7 @@ PARAMETERS: dict[str, list[Any]] = {
     "activation": [StrOptions(set(ACTIVATIONS))],
     "alpha": [Interval(Real, 0, None, closed="left")],
     "augmentation": [None, Augmentation],
-    "curvature": [StrOptions(set(TRACES))],
+    "curvature": [StrOptions(set(CURVATURES))],
     "gamma": [Interval(Real, 0, None, closed="left"), "array-like"],
     "terms": ["array-like"],
     "ridge": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
@@ -36,6 +37,7 @@ PARAMETERS: dict[str, list[Any]] = {
     "fisher": [StrOptions(set(FISHERS))],
     "phantoms": [Interval(Integral, 1, None, closed="left")],
     "precision": [StrOptions(set(PRECISIONS))],
+    "forgetting": [None, str, ForgettingPolicy],
     "short_term": ["array-like"],
     "queue": [None, Interval(Integral, 1, None, closed="left")],
     "cache": [None, str, os.PathLike],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clsnet.extractor import Augmentation, Identity, Patches
-from clsnet.extractor.backbones import Network
+from clsnet.extractor.backbones.network import Network
 
 # Random nodes of a frozen network: at every place of its outputs if it can have them there, else
 # behind its features.

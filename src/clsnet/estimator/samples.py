@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from clsnet.images.lazy import Images
 from clsnet.errors import ClsnetError
+from clsnet.images import Images
 
 if TYPE_CHECKING:
     from clsnet.estimator.clsnet import CLSNet

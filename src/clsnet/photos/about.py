@@ -7,9 +7,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from clsnet.storage import tensors as storage
 from clsnet.errors import ClsnetError
 from clsnet.photos.record import Change, Counts, Record
+from clsnet.storage import model_file
 
 SUMS = {
     "classes": "sums of products and sums of features, per class",
@@ -92,7 +92,7 @@ def info(model: str | os.PathLike[str]) -> Info:
     clsnet.errors.ClsnetError: cannot read /tmp/there-is-none.clsnet: No such file or directory.
     """
     path = Path(model).expanduser()
-    header, tensors = storage.read(path)
+    header, arrays = model_file.read(path)
     notes = header.get("notes", {})
     if "photos" not in notes:
         raise ClsnetError(f"{path} was not made by clsnet learn.")
@@ -105,16 +105,16 @@ def info(model: str | os.PathLike[str]) -> Info:
     retain = header["params"]["retain"]
     kinds = {"trace": SUMS[retain], **KINDS}
     kept: dict[str, int] = {}
-    for name, tensor in tensors.items():
+    for name, array in arrays.items():
         kind = kinds[name.partition(".")[0]]
-        kept[kind] = kept.get(kind, 0) + storage.numbers(name, tensor) * tensor.element_size()
+        kept[kind] = kept.get(kind, 0) + model_file.numbers(name, array) * array.itemsize
     kept[DIGESTS] = len(json.dumps(record.digests))
     kept[REST] = size - sum(kept.values())
     backbone = header["params"]["backbone"]
     backbone = backbone["backbone"] if isinstance(backbone, dict) else backbone
-    n_features = len(tensors["omega"])
+    n_features = len(arrays["omega"])
     lines = [*ALWAYS, *(_of_total if retain == "total" else _of_classes)(counts, n_features)]
-    if any(name.endswith(".rows") for name in tensors):
+    if any(name.endswith(".rows") for name in arrays):
         lines.append(FACTOR)
     return Info(
         counts,

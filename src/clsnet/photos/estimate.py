@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from clsnet.classifier.analytic import AnalyticClassifier
+from clsnet.model import softmax
 from clsnet.photos.familiarity import familiarity, usual_scores
 from clsnet.photos.record import TEMPERATURES
 
 HELD_OUT = 0.2
 ENOUGH = 5
+LEAST_CHANCE = 1e-300  # so that its logarithm is finite
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Estimate:
     """What became of the photos held out.
 
     Attributes
@@ -59,8 +59,8 @@ def held_out(labels: np.ndarray, digests: Sequence[str]) -> np.ndarray:
 
 
 def estimated(
-    classifier: AnalyticClassifier, A: Tensor, labels: np.ndarray, held: np.ndarray
-) -> Outcome | None:
+    classifier: AnalyticClassifier, A: np.ndarray, labels: np.ndarray, held: np.ndarray
+) -> Estimate | None:
     """Learn the other photos, and see what those held out are taken for.
 
     Nothing can be said if none is held out, or if there is only one class.
@@ -72,29 +72,28 @@ def estimated(
         return None
     scores = trial.scores(A[held])
     fits = familiarity(scores, usual_scores(trial))
-    taken = np.array(trial.labels)[scores.argmax(dim=1).cpu().numpy()]
+    taken = np.array(trial.labels)[scores.argmax(axis=1)]
     true = labels[held]
     known = np.unique(true).tolist()
-    columns = torch.tensor([trial.labels.index(label) for label in true.tolist()])
-    own = columns.to(scores.device)[:, None]
-    chances = [(scores / t).log_softmax(dim=1).gather(1, own) for t in TEMPERATURES]
-    losses = -torch.cat(chances, dim=1)
+    own = [trial.labels.index(label) for label in true.tolist()]
+    chances = [softmax(scores / t)[np.arange(len(own)), own] for t in TEMPERATURES]
+    losses = -np.log(np.maximum(np.stack(chances, axis=1), LEAST_CHANCE))
     wrong = Counter(
         (was, said) for was, said in zip(true.tolist(), taken.tolist(), strict=True) if was != said
     )
-    return Outcome(
+    return Estimate(
         tested=dict(Counter(true.tolist())),
         right=dict(Counter(true[taken == true].tolist())),
         confused=[(was, said, n) for (was, said), n in wrong.most_common()],
         scores={
             label: sorted(round(fit, 2) for fit in fits[true == label].tolist()) for label in known
         },
-        losses={label: losses[true == label].sum(dim=0).tolist() for label in known},
+        losses={label: losses[true == label].sum(axis=0).tolist() for label in known},
     )
 
 
 def lookalikes(
-    classifier: AnalyticClassifier, A: Tensor, labels: np.ndarray, threshold: float
+    classifier: AnalyticClassifier, A: np.ndarray, labels: np.ndarray, threshold: float
 ) -> list[tuple[str, str, int, int]]:
     """Tell which new classes an old classifier takes for one that it knows.
 
@@ -112,7 +111,7 @@ def lookalikes(
             continue
         rows = np.flatnonzero(labels == label)
         scores = classifier.scores(A[rows])
-        sure = scores.argmax(dim=1)[familiarity(scores, usual) >= threshold].tolist()
+        sure = scores.argmax(axis=1)[familiarity(scores, usual) >= threshold].tolist()
         if sure:
             old, times = Counter(sure).most_common(1)[0]
             if times > len(rows) / 2:

@@ -1,37 +1,29 @@
-"""A model of photos as one ONNX file, for machines that have neither clsnet nor PyTorch."""
+"""A model of photos as one ONNX file, for machines that have no clsnet."""
 
 from __future__ import annotations
 
-import copy
 import importlib
 import json
-import logging
 import os
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
 from clsnet.errors import ClsnetError
+from clsnet.extractor.graph import Graph
+from clsnet.extras import needed
 from clsnet.images.dead_leaves import dead_leaves
-from clsnet.extractor.backbones.network import Network, needed
-from clsnet.storage.files import write_atomically
-from clsnet.estimator.clsnet import CLSNet
-from clsnet.photos.familiarity import familiarity, usual_scores
+from clsnet.model import Model, softmax
+from clsnet.photos.familiarity import usual_scores
 from clsnet.photos.predicting import REJECT, opened, temperature
 from clsnet.photos.record import Record
+from clsnet.storage.files import write_atomically
 
 OUTPUTS = ("probabilities", "familiarity", "known")
-OPSET = 18
 TOLERANCE = 1e-4
-TRIALS = 5
-TRACED = 2  # of them, so that the others would find out answers that were merely noted down
+TRIALS = 3
 PREPARE = (
     "Turn the photo upright (EXIF), lay what is transparent on white, convert it to RGB, scale its "
     "smaller side to {size} pixels (bicubic, antialiased) and cut the centre out; with Pillow: "
@@ -93,87 +85,59 @@ def export(model: str | os.PathLike[str], out: str | os.PathLike[str]) -> Export
     ...
     clsnet.errors.ClsnetError: cannot read /tmp/there-is-none.clsnet: No such file or directory.
     """
-    for module in ("onnx", "onnxscript"):
-        needed(module, "export", "export")
-    taught, target = opened(model, "cpu"), Path(out).expanduser()
+    needed("onnx", "export", "export")
+    taught, target = opened(model), Path(out).expanduser()
     if target.resolve() == Path(model).expanduser().resolve():
         raise ClsnetError(f"cannot write {out}: it is the model itself; name another file.")
-    record = Record.of(getattr(taught, "notes_", {}))
-    whole = Whole(taught, record).eval()
-    size = taught.sample_shape_[-1]
-    traced, images = np.split(_trial_images(size), [TRACED])
-    A = taught.extractor_.transform(images.transpose(0, 3, 1, 2))
-    expected = (taught.classifier_.scores(A) / whole.temperature).softmax(dim=1).numpy()
-    try:
-        with _quiet():
-            program: Any = torch.onnx.export(
-                whole,
-                (torch.from_numpy(traced),),
-                dynamo=True,
-                verbose=False,
-                opset_version=OPSET,
-                input_names=["images"],
-                output_names=list(OUTPUTS),
-                dynamic_shapes=({0: torch.export.Dim("n")},),
-            )
-        proto = program.model_proto
-    except Exception as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise ClsnetError(
-            f"the backbone {taught.extractor_.backbone} cannot be exported: {reason}"
-        ) from None
+    record = Record.of(taught.notes or {})
+    scale, threshold = temperature(taught, record), record.threshold(REJECT)
+    size = taught.sample_shape[-1]
     about = {
-        "classes": json.dumps(taught.classes_.tolist(), ensure_ascii=False),
-        "threshold": repr(whole.threshold),
+        "classes": json.dumps(taught.classes, ensure_ascii=False),
+        "threshold": repr(threshold),
         "image_size": str(size),
         "prepare": PREPARE.format(size=size),
     }
-    for key, value in about.items():
-        proto.metadata_props.add(key=key, value=value)
-    data = proto.SerializeToString()
+    data = _graph(taught, scale, threshold).serialised(about)
+    images = _trial_images(size)
+    A = taught.extractor.transform(images.transpose(0, 3, 1, 2))
+    expected = softmax(taught.classifier.scores(A) / scale)
     difference = _difference(data, images, expected)
     write_atomically(target, data)
-    classes = taught.classes_.tolist()
-    return Exported(target, len(data), size, classes, whole.threshold, difference)
+    return Exported(target, len(data), size, taught.classes, threshold, difference)
 
 
-class Whole(nn.Module):
-    """From photos as bytes to probabilities: backbone, augmentation and classifier in one."""
-
-    omega: Tensor
-    usual: Tensor
-
-    def __init__(self, taught: CLSNet, record: Record) -> None:
-        super().__init__()
-        self.backbone = copy.copy(taught.extractor_.backbone)
-        if isinstance(self.backbone, Network):
-            self.networks = nn.ModuleList(self.backbone.run_in_pytorch())
-        self.augmentation = taught.extractor_.augmentation
-        self.register_buffer("omega", taught.classifier_.omega.float())
-        self.register_buffer("usual", usual_scores(taught.classifier_).float())
-        self.temperature = temperature(taught, record)
-        self.threshold = record.threshold(REJECT)
-
-    def forward(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Answer images of shape (n, size, size, 3)."""
-        x = images.permute(0, 3, 1, 2)
-        x = x if isinstance(self.backbone, Network) else x.to(self.backbone.dtype)
-        scores = self.augmentation(self.backbone(x)).float() @ self.omega
-        fits = familiarity(scores, self.usual)
-        return torch.softmax(scores / self.temperature, dim=1), fits, fits >= self.threshold
+def _graph(taught: Model, scale: float, threshold: float) -> Graph:
+    """Return extractor and classifier as one graph, from bytes to probabilities."""
+    graph = Graph()
+    size = taught.sample_shape[-1]
+    images = graph.input("images", np.uint8, ("n", size, size, 3))
+    A = taught.extractor.write_graph(graph, graph.node("Transpose", images, perm=[0, 3, 1, 2]))
+    number = lambda value: graph.constant(np.asarray(value, np.float32))  # noqa: E731
+    scores = graph.node("MatMul", A, number(taught.classifier.omega))
+    chances = graph.node("Softmax", graph.node("Div", scores, number(scale)), axis=1)
+    columns = graph.constant(np.array([1], np.int64))
+    best = graph.node("ReduceMax", scores, columns, keepdims=0)
+    usual = number(usual_scores(taught.classifier))
+    own = graph.node("Gather", usual, graph.node("ArgMax", scores, axis=1, keepdims=0))
+    fits = graph.node("Div", best, own)
+    graph.output("probabilities", chances)
+    graph.output("familiarity", fits)
+    graph.output("known", graph.node("GreaterOrEqual", fits, number(threshold)), bool)
+    return graph
 
 
 def _trial_images(size: int) -> np.ndarray:
     leaves = dead_leaves(3 * TRIALS, np.random.RandomState(0))
-    images = torch.from_numpy(255 * leaves.reshape(TRIALS, 3, *leaves.shape[1:])).float()
-    images = nn.functional.interpolate(images, (size, size), mode="bilinear")
-    return images.permute(0, 2, 3, 1).contiguous().numpy().astype(np.uint8)
+    images = 255 * leaves.reshape(TRIALS, 3, *leaves.shape[1:]).transpose(0, 2, 3, 1)
+    rows = np.arange(size) * leaves.shape[1] // size
+    return np.ascontiguousarray(images[:, rows][:, :, rows]).astype(np.uint8)
 
 
 def _difference(data: bytes, images: np.ndarray, expected: np.ndarray) -> float | None:
-    """Run the file, one image at a time and all at once; refuse it if it answers otherwise."""
+    """Run the file, one image at a time and all at once; refuse it if its answers differ."""
     try:
-        onnxruntime = importlib.import_module("onnxruntime")
+        onnxruntime: Any = importlib.import_module("onnxruntime")
     except ImportError:
         return None
     onnxruntime.set_default_logger_severity(4)
@@ -194,16 +158,3 @@ def _difference(data: bytes, images: np.ndarray, expected: np.ndarray) -> float 
             f"{difference:.1e} from those of clsnet predict."
         )
     return difference
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Let the exporter write nothing to the terminal."""
-    before = logging.root.manager.disable
-    logging.disable(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
-from clsnet.data.folder import ENDINGS
-from clsnet.data.registry import Report
 from clsnet.errors import ClsnetError
+from clsnet.images import Report
+from clsnet.images.decode import ENDINGS
 
 PHOTO_ENDINGS = (*ENDINGS, ".heic", ".heif")
 

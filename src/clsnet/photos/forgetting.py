@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clsnet.errors import ClsnetError
-from clsnet.estimator.clsnet import load
-from clsnet.photos.keeping import changing, save, version_before
+from clsnet.model import Model
 from clsnet.photos.record import Change, Counts, Record, now
+from clsnet.photos.versions import changing, save, version_before
 
 
 @dataclass(frozen=True)
@@ -68,21 +68,23 @@ def forget(
     if not Path(model).expanduser().exists():
         raise ClsnetError(f"there is no model {model}.")
     with changing(Path(model), say) as path:
-        taught = load(path)
-        if taught.retain == "total":
+        taught = Model.load(path)
+        known = taught.classifier
+        if known.rule.retain == "total":
             raise ClsnetError(
                 f"{path} keeps only the total over all classes, so none can be taken out of it; "
                 "learn the other classes into a new model that keeps them apart (--keep classes)."
             )
         counts = {
-            str(label): sum(task.counts.get(label, 0) for task in taught.tasks_)
-            for label in classes
+            str(label): sum(task.counts.get(label, 0) for task in known.tasks) for label in classes
         }
         size = path.stat().st_size
-        taught.forget(classes=classes)
-        record = Record.of(getattr(taught, "notes_", {})).without(classes)
+        unknown = [label for label in classes if label not in known.labels]
+        if unknown:
+            raise ClsnetError(f"class {unknown[0]!r} is not known to this model.")
+        record = Record.of(taught.notes or {}).without(classes)
         change = Change(now(), forgotten=len(classes))
-        taught.notes_ = record.after(change).notes
-        save(taught, path)
-        left = [str(label) for label in taught.classes_]
+        forgotten = taught.without([], classes, exact=True)
+        save(replace(forgotten, notes=record.after(change).notes), path)
+        left = [str(label) for label in forgotten.classes]
         return Forgotten(counts, left, size, path.stat().st_size, version_before(path))

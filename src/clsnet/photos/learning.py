@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from torch import Tensor
 
-from clsnet.storage import tensors as storage
-from clsnet.data.registry import Report
 from clsnet.arrays.ranks import alone, gathered, rank
 from clsnet.errors import ClsnetError
-from clsnet.extractor.backbones import Backbone, Identity, Network, resolve_backbone
-from clsnet.estimator.clsnet import CLSNet, load
-from clsnet.photos.estimate import ENOUGH, Outcome, estimated, held_out, lookalikes
+from clsnet.extractor import Augmentation, Backbone, Extractor, Identity
+from clsnet.extractor.backbones import resolve_backbone
+from clsnet.extractor.backbones.network import Network
+from clsnet.images import Report
+from clsnet.model import Model
+from clsnet.photos.estimate import ENOUGH, Estimate, estimated, held_out, lookalikes
 from clsnet.photos.finding import Found, Photo, find
-from clsnet.photos.keeping import changing, save
+from clsnet.photos.reading_together import shared_features
 from clsnet.photos.record import Change, Counts, Record, now
-from clsnet.photos.sharing import shared_features
 from clsnet.photos.twins import twins
+from clsnet.photos.versions import changing, save
+from clsnet.storage import model_file
 
 BACKBONE = "efficientnet-lite0"
 TAPS = "last"  # 1,280 features: what is kept of a class of 50 photos fits in half a megabyte
 LIKELY = 0.05
 PHOTOGRAPH = (3, 224, 224)
 SIZE = 64  # for backbones that take any
+SEED = int(np.random.RandomState(0).randint(2**31))  # that of ``CLSNet(random_state=0)``
 KEEPS = ("classes", "total")
 
 
@@ -56,7 +59,7 @@ class Learned:
     counts: Counts
     new: list[str]
     known: int
-    outcome: Outcome | None = None
+    outcome: Estimate | None = None
     unreadable: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -127,7 +130,7 @@ def learn(
     first = rank() == 0
     found = find(Path(folder), report) if first or dry_run else Found([])
     if dry_run:
-        header = storage.read(path)[0] if path.exists() else {}
+        header = model_file.read(path)[0] if path.exists() else {}
         return _plan(found, Record.of(header.get("notes", {})))[1]
     with changing(path, say) if first else nullcontext(path.expanduser().resolve()) as path:
         found = gathered(found)[0]
@@ -144,10 +147,11 @@ def _learn(
     self_contained: bool,
     report: Report | None,
 ) -> Learned:
-    model, size = _opened(path, backbone, keep)
-    record = Record.of(getattr(model, "notes_", {}))
+    model = _opened(path, backbone, keep)
+    extractor, size = model.extractor, model.sample_shape[-1]
+    record = Record.of(model.notes or {})
     photos, plan = _plan(found, record)
-    A, rows, unreadable = shared_features(model, [photo.path for photo in photos], size, report)
+    A, rows, unreadable = shared_features(extractor, [p.path for p in photos], size, report)
     lines = [*found.unreadable, *unreadable.values()]
     if not rows:
         if not plan.known:
@@ -156,10 +160,10 @@ def _learn(
         return Learned({}, [], plan.known, None, lines, warnings)
     photos = [photos[row] for row in rows]
     labels = np.array([photo.label for photo in photos])
-    old = model.classifier_
-    with alone():  # for every process has all features now
-        outcome = estimated(old, A, labels, held_out(labels, [photo.digest for photo in photos]))
-        model.classifier_ = old.learn(lambda: [(A, labels)])
+    old = (model if model.classes else model.unlearned()).classifier
+    with alone():  # every process has all features now
+        estimate = estimated(old, A, labels, held_out(labels, [photo.digest for photo in photos]))
+        learned = old.learn(lambda: [(A, labels)])
     counts = dict(Counter(labels.tolist()))
     likely = record.threshold(LIKELY)
     warnings = [
@@ -171,62 +175,65 @@ def _learn(
                 old, A, labels, likely if np.isfinite(likely) else 0.5
             )
         ),
-        *(_copies(A, photos) if isinstance(model.extractor_.backbone, Network) else ()),
+        *(_copies(A, photos) if isinstance(extractor.backbone, Network) else ()),
     ]
     digests: dict[str, list[str]] = {}
     for photo in photos:
         digests.setdefault(photo.label, []).append(photo.digest)
-    if outcome is None:
+    if estimate is None:
         record = record.after(Change(now(), folder, counts), digests)
     else:
-        change = Change(now(), folder, counts, outcome.tested, outcome.right, outcome.confused)
-        record = record.after(change, digests, outcome.scores, outcome.losses)
-    model.notes_ = record.notes
+        change = Change(now(), folder, counts, estimate.tested, estimate.right, estimate.confused)
+        record = record.after(change, digests, estimate.scores, estimate.losses)
     if rank() == 0:
-        save(model, path, self_contained)
+        save(replace(model, classifier=learned, notes=record.notes), path, self_contained)
     return Learned(
-        counts, [c for c in counts if c in plan.new], plan.known, outcome, lines, warnings
+        counts, [c for c in counts if c in plan.new], plan.known, estimate, lines, warnings
     )
 
 
-def _opened(path: Path, backbone: str | Backbone | None, keep: str | None) -> tuple[CLSNet, int]:
-    """Return the model, or a new one, and the side length of its photos."""
+def _opened(path: Path, backbone: str | Backbone | None, keep: str | None) -> Model:
+    """Return the model, or a new one whose extractor the first photos will fit."""
     if path.exists():
-        model = load(path)
-        if len(model.sample_shape_) != 3:
+        model = Model.load(path)
+        retain = model.classifier.rule.retain
+        if len(model.sample_shape) != 3:
             raise ClsnetError(f"{path} did not learn from photos.")
         if backbone is not None and not _same(backbone, model):
             raise ClsnetError(
-                f"{path} learned with the backbone {model.backbone}, so it cannot go on with "
-                f"{backbone}; leave --backbone away, or start another model."
+                f"{path} learned with the backbone {model.parameters['backbone']}, so it cannot "
+                f"go on with {backbone}; omit --backbone, or start another model."
             )
-        if keep not in (None, model.retain):
+        if keep not in (None, retain):
             raise ClsnetError(
-                f"{path} was made with --keep {model.retain}, so it cannot go on with --keep "
-                f"{keep}; leave --keep away, or start another model."
+                f"{path} was made with --keep {retain}, so it cannot go on with --keep "
+                f"{keep}; omit --keep, or start another model."
             )
-        return model, model.sample_shape_[-1]
+        return model
     name = _absolute(backbone or BACKBONE)
     chosen = resolve_backbone(name, PHOTOGRAPH, TAPS, views=1)
     if isinstance(chosen, Identity):
         raise ClsnetError("the backbone identity is for vectors, not for photos.")
-    model = CLSNet(backbone=name, taps=TAPS, views=1, connection="Z", retain=keep or "classes")
-    return model, chosen.size if isinstance(chosen, Network) else SIZE
+    size = chosen.size if isinstance(chosen, Network) else SIZE
+    options = {"backbone": name, "taps": TAPS, "views": 1, "connection": "Z"}
+    extractor = Extractor(copy.deepcopy(chosen), Augmentation("Z"), SEED)
+    return Model.blank(extractor, (3, size, size), {**options, "retain": keep or "classes"})
 
 
-def _same(backbone: str | Backbone, model: CLSNet) -> bool:
-    if _absolute(backbone) == model.backbone:
+def _same(backbone: str | Backbone, model: Model) -> bool:
+    if _absolute(backbone) == model.parameters["backbone"]:
         return True
-    mine = model.extractor_.backbone
-    other = resolve_backbone(backbone, model.sample_shape_, model.taps, model.views)
+    mine = model.extractor.backbone
+    options = model.parameters
+    other = resolve_backbone(backbone, model.sample_shape, options["taps"], options["views"])
     if isinstance(mine, Network) and isinstance(other, Network):
         return mine.fingerprint == other.fingerprint
     return repr(mine) == repr(other)
 
 
-def _refers(path: Path, model: CLSNet) -> list[str]:
+def _refers(path: Path, model: Model) -> list[str]:
     """Say that a file which is not written anew still needs weights from elsewhere."""
-    if not model.extractor_.referred_mb:
+    if not model.extractor.referred_mb:
         return []
     return [f"{path} is as it was, not self-contained: that takes a new photo to learn"]
 
@@ -265,7 +272,7 @@ def _shared(photos: Sequence[Photo], known: dict[str, set[str]]) -> list[str]:
     ]
 
 
-def _copies(A: Tensor, photos: Sequence[Photo]) -> list[str]:
+def _copies(A: np.ndarray, photos: Sequence[Photo]) -> list[str]:
     """Name every two classes whose photos look the same, though they are not the same files."""
     times = Counter(photo.digest for photo in photos)
     rows = [i for i, photo in enumerate(photos) if times[photo.digest] == 1]

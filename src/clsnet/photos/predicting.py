@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
+import numpy as np
 
-from clsnet.data.registry import Report
 from clsnet.errors import ClsnetError
-from clsnet.extractor.runtime.torch_module import PATIENCE
-from clsnet.estimator.clsnet import LEAST_NOISE, CLSNet, load
+from clsnet.images import Report
+from clsnet.model import Model, softmax
 from clsnet.photos.familiarity import familiarity, usual_scores
 from clsnet.photos.finding import photos_below
 from clsnet.photos.reading import features
@@ -77,38 +76,35 @@ def predict(
         raise ClsnetError(f"top={top}: give 1 or more.")
     taught = opened(model)
     files = _files([Path(path).expanduser() for path in paths])
-    classes = taught.classes_.tolist()
-    A, rows, unreadable = features(
-        taught, files, taught.sample_shape_[-1], report, len(files) < PATIENCE
-    )
+    A, rows, unreadable = features(taught.extractor, files, taught.sample_shape[-1], report)
     found = {i: Prediction(files[i], None, [], line) for i, line in unreadable.items()}
     if rows:
-        record = Record.of(getattr(taught, "notes_", {}))
-        scores = taught.classifier_.scores(A)
-        fits = familiarity(scores, usual_scores(taught.classifier_)) >= record.threshold(reject)
-        chances = torch.softmax(scores / temperature(taught, record), dim=1)
-        best = scores.argsort(dim=1, descending=True, stable=True)[:, :top]
-        likely = chances.gather(1, best).tolist()
+        record = Record.of(taught.notes or {})
+        scores = taught.classifier.scores(A)
+        fits = familiarity(scores, usual_scores(taught.classifier)) >= record.threshold(reject)
+        chances = softmax(scores / temperature(taught, record))
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :top]
+        likely = np.take_along_axis(chances, best, axis=1).tolist()
         for i, row in enumerate(rows):
-            names = [classes[column] for column in best[i].tolist()]
+            names = [taught.classes[column] for column in best[i].tolist()]
             label = names[0] if fits[i] else None
             found[row] = Prediction(files[row], label, list(zip(names, likely[i], strict=True)))
     return [found[i] for i in range(len(files))]
 
 
-def opened(model: str | os.PathLike[str], device: str = "auto") -> CLSNet:
-    """Read a model that has learned photos, and still knows some."""
-    taught = load(Path(model).expanduser(), device)
-    if len(taught.sample_shape_) != 3:
+def opened(model: str | os.PathLike[str]) -> Model:
+    """Read a model that has learned photos and still knows some."""
+    taught = Model.load(Path(model).expanduser())
+    if len(taught.sample_shape) != 3:
         raise ClsnetError(f"{model} did not learn from photos.")
-    if not len(taught.classes_):
+    if not taught.classes:
         raise ClsnetError(f"{model} has forgotten every class; let it learn some first.")
     return taught
 
 
-def temperature(taught: CLSNet, record: Record) -> float:
-    """By what to divide a model's scores; if none was held out, the variance of its noise."""
-    return record.temperature(max(taught.classifier_.noise, LEAST_NOISE))
+def temperature(taught: Model, record: Record) -> float:
+    """Return what to divide scores by; the variance of their noise if no photo was held out."""
+    return record.temperature(taught.noise)
 
 
 def _files(paths: list[Path]) -> list[Path]:

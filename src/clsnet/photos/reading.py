@@ -10,51 +10,43 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from clsnet.arrays.devices import CPU
+from clsnet.extractor import Extractor
+from clsnet.images import Images, Report
 from clsnet.images.decode import Unreadable
-from clsnet.images.lazy import Images
-from clsnet.data.registry import Report
-from clsnet.estimator.clsnet import CLSNet
 
 BATCH = 32
 
 
 def features(
-    model: CLSNet,
+    extractor: Extractor,
     paths: Sequence[Path],
     size: int,
     report: Report | None = None,
-    hasty: bool = False,
-) -> tuple[Tensor, list[int], dict[int, str]]:
+) -> tuple[np.ndarray, list[int], dict[int, str]]:
     """Return the representations of photos.
 
     Parameters
     ----------
-    model
-        If it has no extractor yet, the first photos fix it.
+    extractor
+        If it is not fitted yet, the first photos fit it.
     paths
         Files.
     size
         Side length of the square that a photo is scaled and cut to.
     report
         Called as `report(stage, done, total)`, in photos.
-    hasty
-        Let the first photos not wait until a network is converted. What they give then differs a
-        little from what they give among more photos, so this is not for learning.
 
     Returns
     -------
     A, rows, unreadable
         One row for each readable photo, which one it is, and a line about each other one.
     """
-    parts: list[Tensor] = []
+    parts: list[np.ndarray] = []
     rows: list[int] = []
     unreadable: dict[int, str] = {}
     done = 0
-    if hasattr(model, "extractor_") and not hasty:
-        model.extractor_.backbone.settle()
     images = read(paths, size)
     while batch := list(itertools.islice(images, BATCH)):
         good = []
@@ -67,12 +59,12 @@ def features(
             done += 1
         if good:
             X = np.stack(good)
-            if not hasattr(model, "extractor_"):
-                model.prepare(X)
-            parts.append(model.extractor_.transform(X))
+            if not extractor.dimension:
+                extractor.fit(X, CPU)
+            parts.append(extractor.transform(X))
         if report:
             report("reading photos", done, len(paths))
-    return torch.cat(parts) if parts else torch.empty(0, 0), rows, unreadable
+    return np.concatenate(parts) if parts else np.empty((0, 0)), rows, unreadable
 
 
 def read(paths: Sequence[Path], size: int) -> Iterator[np.ndarray | str]:

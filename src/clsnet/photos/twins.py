@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
-from torch import Tensor
-from torch.nn.functional import normalize
 
 ALIKE = 0.85  # cosine
 LOOKED_AT = 20  # photos of each class
 SHARE = 0.25
 
 
-def twins(A: Tensor, labels: np.ndarray) -> list[tuple[str, str, int, int]]:
+def twins(A: np.ndarray, labels: np.ndarray) -> list[tuple[str, str, int, int]]:
     """Tell which classes look like copies of each other, given the features of all photos.
 
     Returns
@@ -22,17 +19,18 @@ def twins(A: Tensor, labels: np.ndarray) -> list[tuple[str, str, int, int]]:
 
     Examples
     --------
-    >>> A = torch.eye(4)[[0, 1, 0, 1, 2, 3]] + 0.01
+    >>> A = np.eye(4)[[0, 1, 0, 1, 2, 3]] + 0.01
     >>> twins(A, np.array(["cat", "cat", "copy", "copy", "dog", "dog"]))
     [('cat', 'copy', 2, 2)]
     """
-    unit = normalize(A.float())
+    unit = A.astype(np.float32)
+    unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-12)
     classes, codes = np.unique(labels, return_inverse=True)
     found = []
     for code, one in enumerate(classes.tolist()):
         own = np.flatnonzero(codes == code)
         own = own[np.linspace(0, len(own) - 1, min(len(own), LOOKED_AT)).astype(int)]
-        alike = (unit[torch.from_numpy(own).to(A.device)] @ unit.T > ALIKE).cpu().numpy()
+        alike = unit[own] @ unit.T > ALIKE
         for other in range(code + 1, len(classes)):
             same = int(alike[:, codes == other].any(axis=1).sum())
             if same >= max(2, SHARE * len(own)):

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from clsnet.storage import tensors as storage
 from clsnet.errors import ClsnetError
-from clsnet.photos.keeping import changing, swap, version_before
 from clsnet.photos.record import Change, Record
+from clsnet.photos.versions import changing, swap, version_before
+from clsnet.storage import model_file
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def undo(model: str | os.PathLike[str], *, say: Callable[[str], None] | None = N
                 f"there is nothing to undo: {model} was learned once, and {before.name} is not "
                 "there; delete the model to start anew."
             )
-        headers = [storage.read(file)[0] for file in (path, before)]
+        headers = [model_file.read(file)[0] for file in (path, before)]
         now, then = (Record.of(header.get("notes", {})).history for header in headers)
         swap(path)
         again = len(then) > len(now)

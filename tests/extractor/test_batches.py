@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clsnet.estimator.batches import peek, rebatch
+from clsnet.extractor.batches import peek, rebatch
 from clsnet.errors import ClsnetError
 
 lengths = st.lists(st.integers(0, 9), max_size=8)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import math
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import safetensors
-import safetensors.torch
-import torch
-from torch import Tensor
+import safetensors.numpy
 
+from clsnet.arrays.devices import Array, to_numpy
 from clsnet.errors import ClsnetError
 from clsnet.storage.files import write_atomically
 
@@ -22,16 +23,23 @@ TRIANGLE = "gram"
 TRAPEZOID = "rows"
 
 
-def numbers(name: str, tensor: Tensor) -> int:
-    """Count the numbers that a tensor takes on disk: of a triangular one, those not below it."""
+def numbers(name: str, array: Array) -> int:
+    """Count the numbers that an array takes on disk; of a triangular one, those not below it.
+
+    Examples
+    --------
+    >>> numbers("trace.0.gram", np.eye(3)), numbers("omega", np.eye(3))
+    (6, 9)
+    """
+    total = math.prod(array.shape)
     if _form(name) in (TRIANGLE, TRAPEZOID):
-        return tensor.numel() - len(tensor) * (len(tensor) - 1) // 2
-    return tensor.numel()
+        return total - len(array) * (len(array) - 1) // 2
+    return total
 
 
-def write(path: Path, header: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+def write(path: Path, header: dict[str, Any], arrays: Mapping[str, Array]) -> None:
     """Write a model: to a temporary file beside `path`, synced, then renamed."""
-    packed = {name: _pack(name, tensor).cpu().contiguous() for name, tensor in tensors.items()}
+    packed = {name: _pack(name, to_numpy(array)) for name, array in arrays.items()}
     text = json.dumps(header, default=lambda value: value.tolist())
     metadata = {
         "format": FORMAT,
@@ -39,14 +47,13 @@ def write(path: Path, header: dict[str, Any], tensors: dict[str, Tensor]) -> Non
         "header": text,
         "checksum": _checksum(text, packed),
     }
-    write_atomically(path, safetensors.torch.save(packed, metadata=metadata))
+    write_atomically(path, safetensors.numpy.save(packed, metadata=metadata))
 
 
-def read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Read a model, or say in one line why the file is not one."""
     try:
         path.open("rb").close()  # safetensors does not say why a file cannot be opened
-        # As arrays: on the way to a tensor, torch would turn Ctrl-C into a ValueError.
         with safetensors.safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
             if metadata.get("format") != FORMAT:
@@ -57,7 +64,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
                     f"{path} was written by a newer clsnet (format {version}, this one reads "
                     f"up to {VERSION}); upgrade clsnet to read it."
                 )
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            packed = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except ClsnetError:
         raise
     except OSError as error:
@@ -65,36 +72,48 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise ClsnetError(f"cannot read {path}: {reason}.") from None
     except Exception:
         raise ClsnetError(f"{path} is damaged or not a clsnet model.") from None
-    packed = {name: torch.from_numpy(array) for name, array in arrays.items()}
     text = metadata.get("header", "")
     if metadata.get("checksum") != _checksum(text, packed):
         raise ClsnetError(f"{path} is damaged: its contents do not match its checksum.")
     return json.loads(text), {name: _unpack(name, packed) for name in packed}
 
 
+def described(name: str, array: np.ndarray) -> bytes:
+    """Return name, type and shape of an array, as digests of arrays begin.
+
+    Types have torch's names, so that digests of files written by version 0.1 still hold.
+
+    Examples
+    --------
+    >>> described("omega", np.zeros((2, 1)))
+    b'omega torch.float64 (2, 1)'
+    """
+    return f"{name} torch.{array.dtype} {array.shape}".encode()
+
+
 def _form(name: str) -> str:
-    """Return the last part of a name, but for those in somebody else's network."""
+    """Return the last part of a name, except for arrays of a network or an extractor."""
     return "" if name.startswith(("network.", "extractor.")) else name.rpartition(".")[2]
 
 
-def _pack(name: str, tensor: Tensor) -> Tensor:
-    if _form(name) not in (TRIANGLE, TRAPEZOID):
-        return tensor
-    return torch.cat([row[i:] for i, row in enumerate(tensor)])
+def _pack(name: str, array: np.ndarray) -> np.ndarray:
+    if _form(name) not in (TRIANGLE, TRAPEZOID) or not len(array):
+        return np.ascontiguousarray(array).reshape(array.shape)
+    return np.concatenate([row[i:] for i, row in enumerate(array)])
 
 
-def _unpack(name: str, packed: dict[str, Tensor]) -> Tensor:
+def _unpack(name: str, packed: dict[str, np.ndarray]) -> np.ndarray:
     if _form(name) == TRIANGLE:
         return _triangle(packed[name])
     if _form(name) == TRAPEZOID:
         return _trapezoid(packed[name], len(packed[name.removesuffix(TRAPEZOID) + "cross"]))
-    return packed[name].clone()  # into memory aligned for torch: a product rounds by its alignment
+    return packed[name]
 
 
-def _triangle(packed: Tensor) -> Tensor:
+def _triangle(packed: np.ndarray) -> np.ndarray:
     """Return the symmetric matrix whose upper half is given row by row."""
     size = (math.isqrt(8 * len(packed) + 1) - 1) // 2
-    matrix = torch.empty(size, size, dtype=packed.dtype)
+    matrix = np.empty((size, size), dtype=packed.dtype)
     start = 0
     for i in range(size):
         stop = start + size - i
@@ -103,10 +122,10 @@ def _triangle(packed: Tensor) -> Tensor:
     return matrix
 
 
-def _trapezoid(packed: Tensor, width: int) -> Tensor:
+def _trapezoid(packed: np.ndarray, width: int) -> np.ndarray:
     """Return the matrix of a width whose upper part is given row by row, and zero below."""
     height = (2 * width + 1 - math.isqrt((2 * width + 1) ** 2 - 8 * len(packed))) // 2
-    matrix = packed.new_zeros(height, width)
+    matrix = np.zeros((height, width), dtype=packed.dtype)
     start = 0
     for i in range(height):
         stop = start + width - i
@@ -115,10 +134,9 @@ def _trapezoid(packed: Tensor, width: int) -> Tensor:
     return matrix
 
 
-def _checksum(header: str, tensors: dict[str, Tensor]) -> str:
+def _checksum(header: str, arrays: Mapping[str, np.ndarray]) -> str:
     value = zlib.crc32(header.encode())
-    for name in sorted(tensors):
-        form = f"{name} {tensors[name].dtype} {tuple(tensors[name].shape)}"
-        value = zlib.crc32(form.encode(), value)
-        value = zlib.crc32(tensors[name].numpy().data, value)
+    for name in sorted(arrays):
+        value = zlib.crc32(described(name, arrays[name]), value)
+        value = zlib.crc32(arrays[name].data, value)
     return f"{value:08x}"

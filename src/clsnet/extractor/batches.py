@@ -11,7 +11,7 @@ import numpy as np
 from clsnet.errors import ClsnetError
 
 T = TypeVar("T")
-Samples = tuple[np.ndarray, np.ndarray]
+LabelledSamples = tuple[np.ndarray, np.ndarray]
 
 
 def peek(
@@ -37,7 +37,7 @@ def peek(
     return head, itertools.chain(taken, source) if source is batches else batches
 
 
-def rebatch(batches: Iterable[Samples], size: int) -> Iterator[Samples]:
+def rebatch(batches: Iterable[LabelledSamples], size: int) -> Iterator[LabelledSamples]:
     """Cut and join batches to `size` samples each; the last may have fewer.
 
     A slice of one long array is a view, not a copy.
@@ -48,7 +48,7 @@ def rebatch(batches: Iterable[Samples], size: int) -> Iterator[Samples]:
     >>> [X.tolist() for X, _ in rebatch(stream, 2)]
     [[0, 1], [2, 3], [4]]
     """
-    waiting: list[Samples] = []
+    waiting: list[LabelledSamples] = []
     n_waiting = 0
     for X, y in batches:
         start = 0
@@ -63,7 +63,7 @@ def rebatch(batches: Iterable[Samples], size: int) -> Iterator[Samples]:
         yield _join(waiting)
 
 
-def _join(parts: list[Samples]) -> Samples:
+def _join(parts: list[LabelledSamples]) -> LabelledSamples:
     if len(parts) == 1:
         return parts[0]
     return np.concatenate([X for X, _ in parts]), np.concatenate([y for _, y in parts])

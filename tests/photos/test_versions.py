@@ -4,8 +4,8 @@ import time
 import pytest
 
 from clsnet.errors import ClsnetError
-from clsnet.photos import keeping
-from clsnet.photos.keeping import changing
+from clsnet.storage import locks
+from clsnet.photos.versions import changing
 
 
 def test_a_lock_leaves_nothing_behind(tmp_path):
@@ -32,7 +32,7 @@ def test_a_second_writer_waits_and_says_so(tmp_path):
 
 
 def test_a_second_writer_gives_up_after_a_while(tmp_path, monkeypatch):
-    monkeypatch.setattr(keeping, "PATIENCE", 0.2)
+    monkeypatch.setattr(locks, "WAIT_SECONDS", 0.2)
     with (
         changing(tmp_path / "m"),
         pytest.raises(ClsnetError, match="another process is changing"),

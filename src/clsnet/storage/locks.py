@@ -1,0 +1,55 @@
+"""One writer at a time, on every operating system."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from clsnet.errors import ClsnetError
+from clsnet.extras import needed
+
+WAIT_SECONDS = 30.0
+
+
+@contextmanager
+def locked(path: Path, say: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Keep other processes from changing a file.
+
+    Parameters
+    ----------
+    path
+        The file, which need not exist. The lock lies beside it and is removed at the end.
+    say
+        Called with a line when another process has to be waited for.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, locked(Path(folder) / "model"):
+    ...     print([file.name for file in Path(folder).iterdir()])
+    ['.model.lock']
+    """
+    filelock = needed("filelock", "changing a model", "vision")
+    lock = path.with_name(f".{path.name}.lock")
+    # Threads of one process exclude each other too.
+    guard = filelock.FileLock(lock, mode=0o666, thread_local=False, is_singleton=False)
+    try:
+        try:
+            guard.acquire(timeout=0)
+        except filelock.Timeout:
+            if say:
+                say(f"another process is changing {path}: waiting for it.")
+            guard.acquire(timeout=WAIT_SECONDS, poll_interval=0.1)
+    except filelock.Timeout:
+        raise ClsnetError(
+            f"another process is changing {path}: nothing was done; try again when it is done."
+        ) from None
+    except OSError as error:
+        raise ClsnetError(f"cannot write {path}: {error.strerror}.") from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # Windows removes no open file
+            lock.unlink(missing_ok=True)
+        guard.release()
