@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import functools
 import json
 import os
@@ -9,20 +11,18 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # Models this small do not gain from a second thread; numpy and torch read this when imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
-import safetensors
-from PIL import Image
 
-from clsnet import CLSNet
-from clsnet.data import TaskSequence, load_sequence
-from clsnet.data.sequences import Task
-from clsnet.extractor.backbones.weights import About, write_weights
+if TYPE_CHECKING:
+    from clsnet import CLSNet
+    from clsnet.data import TaskSequence
+    from clsnet.data.sequences import Task
 
 ENVIRONMENT = {
     **os.environ,
@@ -135,6 +135,8 @@ def golden(run_clsnet, tmp_path_factory) -> Benchmark:
 
 @pytest.fixture(scope="session")
 def digits() -> TaskSequence:
+    from clsnet.data import load_sequence
+
     return load_sequence("Digits-10/5")
 
 
@@ -147,6 +149,8 @@ def tasks(digits) -> list[Task]:
 @pytest.fixture(scope="session")
 def vectors(tasks) -> list[Task]:
     """The same tasks, each image as 64 numbers."""
+    from clsnet.data.sequences import Task
+
     return [
         Task(
             task.classes,
@@ -162,6 +166,8 @@ def vectors(tasks) -> list[Task]:
 @pytest.fixture(scope="session")
 def shapes_folder(tmp_path_factory) -> Path:
     """Eight folders of ten images of 16x16 pixels: squares and stripes in four colours."""
+    from PIL import Image
+
     folder = tmp_path_factory.mktemp("photos") / "shapes"
     random = np.random.default_rng(0)
     for label in range(8):
@@ -182,6 +188,7 @@ def shapes_folder(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def write_network() -> Callable[..., str]:
     """Writes random weights of a ResNet-18 for images of 8x8 pixels, as pretrain would."""
+    from clsnet.extractor.backbones.weights import About, write_weights
 
     @functools.cache
     def weights(seed: int) -> dict[str, np.ndarray]:
@@ -226,12 +233,15 @@ def write_network() -> Callable[..., str]:
 @pytest.fixture
 def small() -> Callable[..., CLSNet]:
     """Makes the default model with few nodes, which learns in milliseconds."""
+    from clsnet import CLSNet
+
     return lambda **options: CLSNet(**{"groups": 2, "group_size": 5, **options})
 
 
 @pytest.fixture
 def state_of(tmp_path) -> Callable[[CLSNet], dict[str, Any]]:
     """Everything that a model knows, as its file holds it."""
+    import safetensors
 
     def state(model: CLSNet) -> dict[str, Any]:
         path = tmp_path / "state"
