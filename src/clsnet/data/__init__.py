@@ -6,19 +6,12 @@
 [72, 71, 74, 72, 71]
 """
 
-from clsnet.data import (  # noqa: F401  (they register themselves)
-    cifar,
-    digits,
-    fashion_mnist,
-    imagenet,
-    tiny_imagenet,
-)
 from clsnet.data.dataset import Dataset
 from clsnet.data.folder import load_folder
 from clsnet.data.idx import read_idx
-from clsnet.images.lazy import Images, readable
-from clsnet.data.registry import DatasetInfo, Report, datasets, load_dataset
+from clsnet.data.registry import DatasetInfo, datasets, load_dataset
 from clsnet.data.sequences import Order, Task, TaskSequence, load_sequence
+from clsnet.images import Images, Report, readable
 
 __all__ = [
     "Dataset",

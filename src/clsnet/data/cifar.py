@@ -3,7 +3,6 @@
 import tarfile
 import zlib
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,8 @@ import numpy.typing as npt
 
 from clsnet.data.cache import cache_folder
 from clsnet.data.dataset import Dataset, Labels
-from clsnet.storage.pickles import read_pickle
-from clsnet.data.registry import DatasetInfo, Report, register
 from clsnet.errors import ClsnetError
+from clsnet.storage.pickles import read_pickle
 
 SHAPE = (3, 32, 32)
 N_PIXELS = 3 * 32 * 32
@@ -90,7 +88,7 @@ CIFAR_100 = Cifar(
 )
 
 
-def load(cifar: Cifar, root: Path | None, report: Report) -> Dataset:
+def load(cifar: Cifar, root: Path | None) -> Dataset:
     """Load the 32x32 images of either edition, from its archive or its unpacked folder."""
     found = _find(cifar, root)
     if found is None:
@@ -112,6 +110,11 @@ def load(cifar: Cifar, root: Path | None, report: Report) -> Dataset:
     return Dataset(cifar.name, X_train, y_train, X_test, y_test, names)
 
 
+def available(cifar: Cifar) -> bool:
+    """Tell whether all files are on this machine."""
+    return _find(cifar) is not None
+
+
 def _folders(cifar: Cifar, root: Path | None = None) -> list[Path]:
     return [*([root] if root else []), cache_folder(cifar.name.lower())]
 
@@ -125,10 +128,6 @@ def _find(cifar: Cifar, root: Path | None = None) -> tuple[Edition, Path] | None
             if (folder / edition.archive).is_file():
                 return edition, folder / edition.archive
     return None
-
-
-def _is_here(cifar: Cifar) -> bool:
-    return _find(cifar) is not None
 
 
 def _read(folder: Path, edition: Edition) -> Contents:
@@ -192,18 +191,3 @@ def _all(values: Any, *types: type) -> bool:
 
 def _wrong(name: str, cifar: Cifar, reason: str) -> ClsnetError:
     return ClsnetError(f"{name} is not of {cifar.name}: {reason}; replace it by a good copy")
-
-
-for cifar in (CIFAR_10, CIFAR_100):
-    register(
-        DatasetInfo(
-            name=cifar.name,
-            description="photos of things and animals, 32x32, in colour",
-            n_classes=cifar.n_classes,
-            n_train=50_000,
-            n_test=10_000,
-            source=" or ".join(edition.archive for edition in cifar.editions) + ", packed or not",
-            available=partial(_is_here, cifar),
-            load=partial(load, cifar),
-        )
-    )

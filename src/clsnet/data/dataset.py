@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from clsnet.images.lazy import Images
+from clsnet.images import Images
 
 Pixels = npt.NDArray[np.uint8] | Images
 """Images in memory, or on disk."""

@@ -5,9 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from clsnet.data.dataset import Dataset
-from clsnet.data.registry import DatasetInfo, Report, register
-
-N_TRAIN, N_TEST = 1437, 360
+from clsnet.data.registry import DatasetInfo
+from clsnet.images import Report
 
 
 def load(root: Path | None, report: Report) -> Dataset:
@@ -22,23 +21,25 @@ def load(root: Path | None, report: Report) -> Dataset:
     X_train, X_test, y_train, y_test = train_test_split(
         digits.images.astype(np.uint8),
         digits.target.astype(np.int64),
-        train_size=N_TRAIN,
-        test_size=N_TEST,
+        train_size=DATASET.n_train,
+        test_size=DATASET.n_test,
         stratify=digits.target,
         random_state=0,
     )
     return Dataset("Digits", X_train, y_train, X_test, y_test, tuple("0123456789"))
 
 
-register(
-    DatasetInfo(
-        name="Digits",
-        description="handwritten digits, 8x8, grey values 0 to 16",
-        n_classes=10,
-        n_train=N_TRAIN,
-        n_test=N_TEST,
-        source="inside scikit-learn",
-        available=lambda: True,
-        load=load,
-    )
+def available() -> bool:
+    """Tell whether all files are on this machine."""
+    return True
+
+
+DATASET = DatasetInfo(
+    name="Digits",
+    module=__name__,
+    description="handwritten digits, 8x8, grey values 0 to 16",
+    n_classes=10,
+    n_train=1437,
+    n_test=360,
+    source="inside scikit-learn",
 )

@@ -16,8 +16,9 @@ from clsnet.data.cache import cache_folder
 from clsnet.data.dataset import Dataset
 from clsnet.data.fetch import download, unpack_debian_package
 from clsnet.data.idx import read_idx
-from clsnet.data.registry import DatasetInfo, Report, register
+from clsnet.data.registry import DatasetInfo
 from clsnet.errors import ClsnetError
+from clsnet.images import Report
 
 CLASS_NAMES = (
     "T-shirt/top",
@@ -51,6 +52,11 @@ def load(root: Path | None, report: Report) -> Dataset:
     X_train, y_train = _read(files, "train")
     X_test, y_test = _read(files, "t10k")
     return Dataset("FashionMNIST", X_train, y_train, X_test, y_test, CLASS_NAMES)
+
+
+def available() -> bool:
+    """Tell whether all files are on this machine."""
+    return _find() is not None
 
 
 def _folders(root: Path | None) -> list[Path]:
@@ -138,16 +144,14 @@ def _keep_verified(folder: Path, cache: Path) -> Files:
     return {name: (folder / f"{name}.gz").replace(cache / f"{name}.gz") for name in SHA256}
 
 
-register(
-    DatasetInfo(
-        name="FashionMNIST",
-        description="photos of clothes, 28x28, grey values 0 to 255",
-        n_classes=len(CLASS_NAMES),
-        n_train=60_000,
-        n_test=10_000,
-        source=f"Debian package {DEBIAN_PACKAGE}, or {BASE_URL}",
-        available=lambda: _find() is not None,
-        load=load,
-        fetchable=True,
-    )
+DATASET = DatasetInfo(
+    name="FashionMNIST",
+    module=__name__,
+    description="photos of clothes, 28x28, grey values 0 to 255",
+    n_classes=10,
+    n_train=60_000,
+    n_test=10_000,
+    source="Debian package dataset-fashion-mnist, or "
+    "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+    fetchable=True,
 )

@@ -8,8 +8,8 @@ from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
-from clsnet.data.registry import Report
 from clsnet.errors import ClsnetError
+from clsnet.images import Report
 
 TIMEOUT = 10
 CHUNK = 1 << 16

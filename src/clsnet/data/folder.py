@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from clsnet.data.dataset import Dataset, Labels
-from clsnet.images.lazy import Images
-from clsnet.data.registry import Report
 from clsnet.errors import ClsnetError
+from clsnet.images import Images, Report
 from clsnet.images.decode import ENDINGS
 
 SIZE = 224

@@ -5,9 +5,9 @@ from pathlib import Path
 from clsnet.data.cache import cache_folder
 from clsnet.data.dataset import Dataset, Labels
 from clsnet.data.folder import folder_classes, labelled_images
-from clsnet.images.lazy import Images
-from clsnet.data.registry import DatasetInfo, Report, register
+from clsnet.data.registry import DatasetInfo
 from clsnet.errors import ClsnetError
+from clsnet.images import Images, Report
 
 SIZE = 224
 CHOICE = "classes.txt"
@@ -28,6 +28,11 @@ def load(root: Path | None, report: Report) -> Dataset:
     classes = _classes(folder)
     train, test = (_part(folder / part, classes) for part in ("train", "val"))
     return Dataset("ImageNet", *train, *test, classes)
+
+
+def available() -> bool:
+    """Tell whether all files are on this machine."""
+    return _find() is not None
 
 
 def _folders(root: Path | None) -> list[Path]:
@@ -65,15 +70,12 @@ def _part(folder: Path, classes: tuple[str, ...]) -> tuple[Images, Labels]:
     return Images(files, SIZE), y
 
 
-register(
-    DatasetInfo(
-        name="ImageNet",
-        description="photos of things and animals, scaled to 224x224, in colour",
-        n_classes=1000,
-        n_train=1_281_167,
-        n_test=50_000,
-        source="folders train and val, with a folder for each class",
-        available=lambda: _find() is not None,
-        load=load,
-    )
+DATASET = DatasetInfo(
+    name="ImageNet",
+    module=__name__,
+    description="photos of things and animals, scaled to 224x224, in colour",
+    n_classes=1000,
+    n_train=1_281_167,
+    n_test=50_000,
+    source="folders train and val, with a folder for each class",
 )

@@ -1,86 +1,95 @@
-"""The data sets that can be loaded by name; each registers itself from its own file."""
+"""The data sets that can be loaded by name; each describes itself in its own file."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
+import importlib
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from clsnet.data.dataset import Dataset
+from clsnet.descriptions import find_descriptions
 from clsnet.errors import ClsnetError
-from clsnet.images.progress import Report
+from clsnet.images import Report
+
+PACKAGES = ("clsnet.data",)
+GROUP = "clsnet.datasets"
 
 
 @dataclass(frozen=True)
 class DatasetInfo:
     """What is known of a data set before it is loaded.
 
+    A module of `clsnet.data` assigns it to ``DATASET``. Another package names its own in the
+    entry point group ``clsnet.datasets``. The module also has two functions: ``load(root, report)``
+    returns a `Dataset`, and ``available()`` tells whether all files are on this machine.
+
     Attributes
     ----------
-    name, description, n_classes, n_train, n_test
+    name
+        The first part of a sequence's name.
+    module
+        ``__name__``: the module that holds the functions.
+    description, n_classes, n_train, n_test
         What it is, and how large.
     source
         Where it comes from.
-    available
-        Call it to learn whether loading needs no download.
-    load
-        Loads it, from a folder where one is given.
     fetchable
         Whether loading downloads it where it is not available.
     """
 
     name: str
+    module: str
     description: str
     n_classes: int
     n_train: int
     n_test: int
     source: str
-    available: Callable[[], bool]
-    load: Callable[[Path | None, Report], Dataset]
     fetchable: bool = False
 
+    def load(self, root: Path | None, report: Report) -> Dataset:
+        """Load it, from a folder where one is given."""
+        dataset: Dataset = self._imported().load(root, report)
+        return dataset
 
-_registry: dict[str, DatasetInfo] = {}
+    def available(self) -> bool:
+        """Tell whether all its files are on this machine."""
+        return bool(self._imported().available())
 
-
-def register(info: DatasetInfo) -> None:
-    """Make a data set known under its name."""
-    _registry[info.name.casefold()] = info
+    def _imported(self) -> Any:
+        return importlib.import_module(self.module)
 
 
 def datasets() -> list[DatasetInfo]:
-    """List the known data sets by name.
+    """List the known data sets by name, those of other packages too.
 
     Examples
     --------
     >>> from clsnet.data import datasets
-    >>> for info in datasets():
-    ...     print(info.name, info.n_classes, info.n_train, info.n_test)
-    CIFAR-10 10 50000 10000
-    CIFAR-100 100 50000 10000
-    Digits 10 1437 360
-    FashionMNIST 10 60000 10000
-    ImageNet 1000 1281167 50000
-    TinyImageNet 200 100000 10000
+    >>> [digits] = [info for info in datasets() if info.name == "Digits"]
+    >>> digits.n_classes, digits.n_train, digits.n_test
+    (10, 1437, 360)
     """
-    return [_registry[key] for key in sorted(_registry)]
+    known = _known()
+    return [known[name] for name in sorted(known)]
 
 
 def is_dataset(name: str) -> bool:
     """Tell whether a data set has this name, in any case."""
-    return name.casefold() in _registry
+    return name.casefold() in _known()
 
 
 def find_dataset(name: str) -> DatasetInfo:
     """Look a data set up by its name, in any case."""
-    key = name.casefold()
-    if key not in _registry:
-        [nearest] = get_close_matches(key, _registry, n=1, cutoff=0.0)
-        known = ", ".join(info.name for info in datasets())
+    known, key = _known(), name.casefold()
+    if key not in known:
+        [nearest] = get_close_matches(key, known, n=1, cutoff=0.0)
+        names = ", ".join(info.name for info in datasets())
         raise ClsnetError(
-            f"unknown data set {name!r}: the nearest is {_registry[nearest].name!r} "
-            f"(known: {known})"
+            f"unknown data set {name!r}: the nearest is {known[nearest].name!r} (known: {names})"
         )
-    return _registry[key]
+    return known[key]
 
 
 def load_dataset(name: str, root: Path | None = None, report: Report | None = None) -> Dataset:
@@ -104,3 +113,8 @@ def load_dataset(name: str, root: Path | None = None, report: Report | None = No
     ('Digits', (1437, 8, 8), (360, 8, 8))
     """
     return find_dataset(name).load(root, report or (lambda stage, done, total: None))
+
+
+def _known() -> dict[str, DatasetInfo]:
+    found = find_descriptions(DatasetInfo, "DATASET", PACKAGES, GROUP)
+    return {info.name.casefold(): info for info in found.values()}

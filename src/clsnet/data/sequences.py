@@ -8,8 +8,9 @@ import numpy as np
 
 from clsnet.data.dataset import Dataset, Labels, Pixels
 from clsnet.data.folder import folder_classes, load_folder
-from clsnet.data.registry import Report, find_dataset, is_dataset, load_dataset
+from clsnet.data.registry import find_dataset, is_dataset, load_dataset
 from clsnet.errors import ClsnetError
+from clsnet.images import Report
 
 Order = tuple[tuple[int, ...], ...]
 """The classes of each task, task after task."""

@@ -9,10 +9,10 @@ import numpy as np
 
 from clsnet.data.cache import cache_folder
 from clsnet.data.dataset import Dataset, Labels
-from clsnet.images.lazy import Images
-from clsnet.data.registry import DatasetInfo, Report, register
+from clsnet.data.registry import DatasetInfo
 from clsnet.data.zipped import Member, members
 from clsnet.errors import ClsnetError
+from clsnet.images import Images, Report
 
 FOLDER = "tiny-imagenet-200"
 ARCHIVE = f"{FOLDER}.zip"
@@ -45,6 +45,11 @@ def load(root: Path | None, report: Report) -> Dataset:
     classes = _classes(place, files, train, test)
     parts = [_labelled(files, rows, classes) for rows in (train, test)]
     return Dataset("TinyImageNet", *parts[0], *parts[1], classes)
+
+
+def available() -> bool:
+    """Tell whether all files are on this machine."""
+    return _find() is not None
 
 
 def _folders(root: Path | None) -> list[Path]:
@@ -102,15 +107,12 @@ def _labelled(files: Files, rows: Rows, classes: tuple[str, ...]) -> tuple[Image
     return Images([file for file, _ in used]), np.array([label for _, label in used], np.int64)
 
 
-register(
-    DatasetInfo(
-        name="TinyImageNet",
-        description="photos of things and animals, 64x64, in colour",
-        n_classes=200,
-        n_train=100_000,
-        n_test=10_000,
-        source=f"{ARCHIVE}, packed or not",
-        available=lambda: _find() is not None,
-        load=load,
-    )
+DATASET = DatasetInfo(
+    name="TinyImageNet",
+    module=__name__,
+    description="photos of things and animals, 64x64, in colour",
+    n_classes=200,
+    n_train=100_000,
+    n_test=10_000,
+    source="tiny-imagenet-200.zip, packed or not",
 )
