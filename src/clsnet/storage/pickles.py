@@ -2,7 +2,8 @@
 
 import io
 import pickle
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +49,18 @@ def read_pickle(contents: bytes, name: str) -> dict[str, Any]:
         ) from error
 
 
+class RestrictedUnpickler(pickle.Unpickler):
+    """Gives a pickle stand-ins for what it calls for, and refuses what has none."""
+
+    stand_ins: ClassVar[Mapping[tuple[str, str], Any]]
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return the stand-in of that name."""
+        if (module, name) not in self.stand_ins:
+            raise pickle.UnpicklingError(f"it asks for {module}.{name} to be run")
+        return self.stand_ins[module, name]
+
+
 class _Array:
     """Stands for an array until its values are there."""
 
@@ -88,11 +101,8 @@ _STAND_INS: dict[tuple[str, str], Any] = {
 }
 
 
-class _Reader(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _STAND_INS:
-            raise pickle.UnpicklingError(f"it asks for {module}.{name} to be run")
-        return _STAND_INS[module, name]
+class _Reader(RestrictedUnpickler):
+    stand_ins = _STAND_INS
 
 
 def _text(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import math
 from collections.abc import Iterator, Mapping
@@ -10,38 +9,41 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor, nn
+import numpy as np
 
 from clsnet.errors import ClsnetError
-from clsnet.extractor.backbones.network import Network, Tapped, needed
+from clsnet.extractor.backbones.network import Network
+from clsnet.extractor.backbones.tapped import check_taps
+from clsnet.extras import needed
 
 LAYERS = 4
 SECONDS = 10
+POSITIONS = "interpolate_pos_encoding"
 
 
-class TappedTransformers(Tapped):
-    """The last four hidden states; of tokens, the class token if there is one, and the patches."""
+class TransformersOutputs:
+    """The last four hidden states; of tokens, the class token if there is one, and the patches.
 
-    network: Any
+    Parameters
+    ----------
+    stretched
+        Whether positions are stretched over images of another size.
+    """
 
-    @functools.cached_property
-    def stretched(self) -> dict[str, bool]:
-        """What makes a network with positions take images of another size."""
-        name = "interpolate_pos_encoding"
-        known = name in inspect.signature(self.network.forward).parameters
-        return {name: True} if known and self.taps == "many" else {}
+    def __init__(self, stretched: bool) -> None:
+        self.options = {POSITIONS: True} if stretched else {}
 
-    def maps(self, x: Tensor) -> list[Tensor]:
+    def maps(self, network: Any, x: Any) -> list[Any]:
         """Return maps of patches, and class tokens as they are."""
-        answer = self.network(
-            pixel_values=x, output_hidden_states=True, return_dict=True, **self.stretched
+        answer = network(
+            pixel_values=x, output_hidden_states=True, return_dict=True, **self.options
         )
         states = [*answer.hidden_states[-LAYERS:-1], answer.last_hidden_state]
         return [part for state in states for part in _parts(state)]
 
-    def embed(self, x: Tensor) -> Tensor:
+    def last(self, network: Any, x: Any) -> Any:
         """Return the class token of the last layer, or its average where there is none."""
-        state = self.network(pixel_values=x, return_dict=True).last_hidden_state
+        state = network(pixel_values=x, return_dict=True).last_hidden_state
         first = _parts(state)[0]
         return first.flatten(2).mean(dim=2) if first.ndim > 2 else first
 
@@ -62,6 +64,7 @@ class HuggingFace(Network):
     name = "hf"
 
     def __init__(self, model: str, taps: str = "several", views: int = 2) -> None:
+        needed("torch", f"hf:{model}", "hub")
         transformers = needed("transformers", f"hf:{model}", "hub")
         try:
             with _quiet(transformers.logging):
@@ -78,18 +81,32 @@ class HuggingFace(Network):
         }
         self._wrap(_eye(network), form, model, taps, views)
 
-    @classmethod
-    def _built(cls, form: Mapping[str, Any], state: Mapping[str, Tensor]) -> Any:
+    def _build(
+        self,
+        state: Mapping[str, np.ndarray],
+        form: Mapping[str, Any],
+        model: str,
+        taps: str,
+        views: int,
+    ) -> None:
+        needed("torch", "hf", "hub")
+        from clsnet.extractor.runtime.torch_module import as_tensors
+
         transformers = needed("transformers", "hf", "hub")
         config = transformers.AutoConfig.for_model(**form["config"])
         network = _eye(transformers.AutoModel.from_config(config))
-        network.load_state_dict(state)
-        return network
+        network.load_state_dict(as_tensors(state))
+        self._wrap(network, form, model, taps, views)
 
     def _wrap(
         self, network: Any, form: Mapping[str, Any], model: str, taps: str, views: int
     ) -> None:
-        tapped = TappedTransformers(network, taps)
+        from clsnet.extractor.runtime.torch_module import TappedModule
+
+        check_taps(taps)
+        known = POSITIONS in inspect.signature(network.forward).parameters
+        outputs = TransformersOutputs(stretched=known and taps == "many")
+        tapped = TappedModule(network, outputs, taps)
         Network.__init__(self, tapped, form["size"], form["mean"], form["deviation"], views)
         self.form = form
         self.model = model
@@ -157,7 +174,7 @@ def _loaded(transformers: Any, model: str, **options: Any) -> tuple[Any, Any]:
         if name in missing and not name.startswith("pooler."):
             raise ValueError(f"its weights lack {name}.")
         if name in missing:
-            nn.init.zeros_(parameter)  # else random; no feature depends on it
+            parameter.data.zero_()  # else random; no feature depends on it
     return processor, network
 
 
@@ -166,7 +183,7 @@ def _eye(network: Any) -> Any:
     return getattr(network, "vision_model", network).float()
 
 
-def _parts(state: Tensor) -> list[Tensor]:
+def _parts(state: Any) -> list[Any]:
     """Split tokens (n, tokens, channels) into a class token and a square map of the patches."""
     if state.ndim == 4:
         return [state]

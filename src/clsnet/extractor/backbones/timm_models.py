@@ -5,42 +5,40 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from torch import Tensor
+import numpy as np
 
 from clsnet.errors import ClsnetError
-from clsnet.extractor.backbones.network import Network, Tapped, needed
+from clsnet.extractor.backbones.network import Network
+from clsnet.extractor.backbones.tapped import check_taps
+from clsnet.extras import needed
 
 LAYERS = 4
 
 
-class TappedTimm(Tapped):
+class TimmOutputs:
     """The last four blocks or stages that timm lets out, then what the head is given."""
 
-    network: Any
-
-    def maps(self, x: Tensor) -> list[Tensor]:
+    def maps(self, network: Any, x: Any) -> list[Any]:
         """Return the maps, and the last layer pooled."""
-        layers = min(LAYERS, len(self.network.feature_info))
-        last, states = self.network.forward_intermediates(x, indices=layers)
-        return [*states, self.network.forward_head(last, pre_logits=True)]
+        layers = min(LAYERS, len(network.feature_info))
+        last, states = network.forward_intermediates(x, indices=layers)
+        return [*states, network.forward_head(last, pre_logits=True)]
 
-    def embed(self, x: Tensor) -> Tensor:
+    def last(self, network: Any, x: Any) -> Any:
         """Return what the head is given."""
-        features = self.network.forward_features(x)
-        last: Tensor = self.network.forward_head(features, pre_logits=True)
-        return last
+        return network.forward_head(network.forward_features(x), pre_logits=True)
 
 
-class TappedPyramid(Tapped):
+class PyramidOutputs:
     """The last four maps of a model that timm can only cut into a pyramid of features."""
 
-    def maps(self, x: Tensor) -> list[Tensor]:
+    def maps(self, network: Any, x: Any) -> list[Any]:
         """Return the maps."""
-        return list(self.network(x)[-LAYERS:])
+        return list(network(x)[-LAYERS:])
 
-    def embed(self, x: Tensor) -> Tensor:
+    def last(self, network: Any, x: Any) -> Any:
         """Return the average of the last map."""
-        return self.maps(x)[-1].mean(dim=(2, 3))
+        return self.maps(network, x)[-1].mean(dim=(2, 3))
 
 
 class Timm(Network):
@@ -59,6 +57,7 @@ class Timm(Network):
     name = "timm"
 
     def __init__(self, model: str, taps: str = "several", views: int = 2) -> None:
+        needed("torch", f"timm:{model}", "timm")
         timm = needed("timm", f"timm:{model}", "timm")
         try:
             network = timm.create_model(model, pretrained=True)
@@ -71,19 +70,32 @@ class Timm(Network):
             raise ClsnetError(f"cannot load timm:{model}: {reason}") from None
         self._wrap(network, form, model, taps, views)
 
-    @classmethod
-    def _built(cls, form: Mapping[str, Any], state: Mapping[str, Tensor]) -> Any:
+    def _build(
+        self,
+        state: Mapping[str, np.ndarray],
+        form: Mapping[str, Any],
+        model: str,
+        taps: str,
+        views: int,
+    ) -> None:
+        needed("torch", "timm", "timm")
+        from clsnet.extractor.runtime.torch_module import as_tensors
+
         timm = needed("timm", "timm", "timm")
         about = form["about"]
         options = {"features_only": True} if form["pyramid"] else {}
         network = timm.create_model(about["architecture"], pretrained_cfg=about, **options)
-        network.load_state_dict(state)
-        return network
+        network.load_state_dict(as_tensors(state))
+        self._wrap(network, form, model, taps, views)
 
     def _wrap(
         self, network: Any, form: Mapping[str, Any], model: str, taps: str, views: int
     ) -> None:
-        tapped = TappedPyramid(network, taps) if form["pyramid"] else TappedTimm(network, taps)
+        from clsnet.extractor.runtime.torch_module import TappedModule
+
+        check_taps(taps)
+        outputs = PyramidOutputs() if form["pyramid"] else TimmOutputs()
+        tapped = TappedModule(network, outputs, taps)
         about = form["about"]
         Network.__init__(self, tapped, about["input_size"][-1], about["mean"], about["std"], views)
         self.form = form

@@ -5,15 +5,16 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import safetensors
-import safetensors.torch
-import torch
-from torch import Tensor
+import safetensors.numpy
 
+from clsnet.arrays.devices import Array, to_numpy
 from clsnet.errors import ClsnetError
 from clsnet.storage.files import write_atomically
 
@@ -55,18 +56,18 @@ class About:
     accuracy: float | None = None
 
 
-def write_weights(path: Path, about: About, state: dict[str, Tensor]) -> None:
+def write_weights(path: Path, about: About, state: Mapping[str, Array]) -> None:
     """Write weights atomically."""
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
+    arrays = {name: np.ascontiguousarray(to_numpy(value)) for name, value in state.items()}
     metadata = {"format": FORMAT, "about": json.dumps(dataclasses.asdict(about))}
-    write_atomically(path, safetensors.torch.save(tensors, metadata=metadata))
+    write_atomically(path, safetensors.numpy.save(arrays, metadata=metadata))
 
 
-def read_weights(path: Path) -> tuple[About, dict[str, Tensor]]:
+def read_weights(path: Path) -> tuple[About, dict[str, np.ndarray]]:
     """Read weights, or say in one line why the file has none."""
     about = read_about(path)
     try:
-        return about, safetensors.torch.load_file(path)
+        return about, safetensors.numpy.load_file(path)
     except Exception:
         raise ClsnetError(f"{path} is damaged; make it again with clsnet pretrain.") from None
 
@@ -75,7 +76,7 @@ def read_about(path: Path) -> About:
     """Read what a file of weights says about itself."""
     try:
         path.open("rb").close()  # safetensors does not say why a file cannot be opened
-        with safetensors.safe_open(path, framework="pt") as file:
+        with safetensors.safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
     except OSError as error:
         reason = error.strerror or "it cannot be read"
@@ -89,19 +90,19 @@ def read_about(path: Path) -> About:
     return About(**{**fields, **lists})
 
 
-def fingerprint(state: dict[str, Tensor]) -> str:
+def fingerprint(state: Mapping[str, np.ndarray]) -> str:
     """Return a digest of weights, the same wherever they lie.
 
     Examples
     --------
-    >>> fingerprint({"a": torch.zeros(2)}) == fingerprint({"a": torch.zeros(2)})
+    >>> fingerprint({"a": np.zeros(2)}) == fingerprint({"a": np.zeros(2)})
     True
-    >>> fingerprint({"a": torch.zeros(2)}) == fingerprint({"a": torch.ones(2)})
+    >>> fingerprint({"a": np.zeros(2)}) == fingerprint({"a": np.ones(2)})
     False
     """
     digest = hashlib.blake2b(digest_size=16)
     for name in sorted(state):
-        tensor = state[name].detach().cpu().contiguous()
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.flatten().view(torch.uint8).numpy().data)
+        array = state[name]
+        digest.update(f"{name} torch.{array.dtype} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn.functional import conv2d, pad
 from torch.overrides import TorchFunctionMode
 
+GPU_ROWS = 256
 UPPER_BITS = -(1 << 13)
 CHANNELS = 4  # of which tensor cores take a multiple
 
@@ -69,6 +70,18 @@ def on_tensor_cores(device: torch.device) -> AbstractContextManager[object]:
     there = device.type == "cuda" and torch.version.cuda is not None
     there = there and torch.cuda.get_device_capability(device) >= (8, 0)
     return SplitConvolutions() if there else nullcontext()
+
+
+def in_parts(network: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """Run a network in float32, on as many images at a time as fit well into a GPU.
+
+    On a CPU it is one image, so that its features are the same in every batch.
+    """
+    rows = 1 if x.device.type == "cpu" else GPU_ROWS
+    x = x.contiguous(memory_format=torch.channels_last)
+    exactly = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
+    with torch.no_grad(), exactly, on_tensor_cores(x.device):
+        return torch.cat([network(part) for part in torch.split(x, rows)])
 
 
 def halves(x: Tensor) -> tuple[Tensor, Tensor]:

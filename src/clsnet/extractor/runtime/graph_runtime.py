@@ -1,0 +1,85 @@
+"""The best way at hand to run a network that is a graph."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from clsnet.arrays.devices import CPU, Array, Device, device_of
+from clsnet.errors import ClsnetError
+from clsnet.extractor.graph import Graph
+from clsnet.extractor.runtime.onnx_runtime import InONNXRuntime
+from clsnet.extractor.runtime.openvino import InOpenVINO
+
+RunArray = Callable[[Array], Array]
+
+
+class GraphRuntime:
+    """A frozen network that is compiled when its first image comes.
+
+    Images in NumPy are answered by OpenVINO, or else by ONNX Runtime or torch; those on a GPU by
+    torch. Copies share what is compiled, and pickles leave it out.
+
+    Parameters
+    ----------
+    write
+        Writes the network into a graph, from normalised images to one row of features each.
+    size
+        Side length of the images.
+    """
+
+    def __init__(self, write: Callable[[Graph, str], str], size: int) -> None:
+        self.write = write
+        self.size = size
+        self._runs: dict[Device, RunArray] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, x: Array) -> Array:
+        """Run the network where the images are."""
+        device = device_of(x)
+        with self._lock:
+            if device not in self._runs:
+                self._runs[device] = _compiled(self.graph(), device)
+        return self._runs[device](x)
+
+    def graph(self) -> Graph:
+        """Return the network as a graph for one image."""
+        graph = Graph()
+        images = graph.input("images", np.float32, (1, 3, self.size, self.size))
+        graph.output("features", self.write(graph, images))
+        return graph
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> GraphRuntime:
+        return self
+
+    def __reduce__(self) -> tuple[type[GraphRuntime], tuple[Any, ...]]:
+        return GraphRuntime, (self.write, self.size)
+
+
+def _compiled(graph: Graph, device: Device) -> RunArray:
+    if device != CPU:
+        return _in_torch(graph, device)
+    reasons = []
+    for compiled in (_in_openvino, _in_onnx_runtime, _in_torch):
+        try:
+            return compiled(graph)
+        except Exception as error:  # it is not installed, or cannot run here
+            reasons.append(str(error).strip().partition("\n")[0])
+    raise ClsnetError(f"a network needs openvino: pip install 'clsnet[vision]' ({reasons[0]})")
+
+
+def _in_openvino(graph: Graph) -> RunArray:
+    return InOpenVINO(graph.serialised())
+
+
+def _in_onnx_runtime(graph: Graph) -> RunArray:
+    return InONNXRuntime(graph.serialised())
+
+
+def _in_torch(graph: Graph, device: Device = CPU) -> RunArray:
+    from clsnet.extractor.runtime.torch_graph import InTorch
+
+    return InTorch(graph, device)
