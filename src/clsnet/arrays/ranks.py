@@ -1,40 +1,46 @@
-"""Processes that learn as one, on PyTorch's own distributed engine.
+"""Processes that learn as one, on PyTorch's distributed engine.
 
 Under ``torchrun`` every process represents its share of the samples; the sums of all are added,
-and every process solves for the same weights. Without it, there is one process and nothing
-happens here.
+and every process solves for the same weights. Without it there is one process, nothing happens
+here, and torch is not imported.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
-import torch
-import torch.distributed as dist
-from torch import Tensor
+import numpy as np
 
-from clsnet.classifier.sums import Label, Statistics, mirror, upper
+from clsnet.arrays.devices import Array, is_torch
 from clsnet.errors import ClsnetError
+from clsnet.extras import needed
 
-PATIENCE = timedelta(hours=1)  # with one that is slow; one that has died is noticed at once
+PEER_TIMEOUT = timedelta(hours=1)  # for a slow process; one that has died is noticed at once
 T = TypeVar("T")
 _alone = False
 
 
+def _engine() -> Any | None:
+    """Return torch.distributed if processes have joined; somebody has imported it then."""
+    engine = sys.modules.get("torch.distributed")
+    return engine if engine and engine.is_available() and engine.is_initialized() else None
+
+
 def n_ranks() -> int:
     """Return the number of processes that learn together."""
-    if _alone or not (dist.is_available() and dist.is_initialized()):
-        return 1
-    return dist.get_world_size()
+    engine = _engine()
+    return 1 if _alone or engine is None else int(engine.get_world_size())
 
 
 def rank() -> int:
-    """Return the number of this process among them; the one with 0 writes files and prints."""
-    return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
+    """Return the number of this process among them; number 0 writes files and prints."""
+    engine = _engine()
+    return 0 if engine is None else int(engine.get_rank())
 
 
 @contextmanager
@@ -50,19 +56,22 @@ def alone() -> Iterator[None]:
 
 @contextmanager
 def joined() -> Iterator[None]:
-    """Join the processes that ``torchrun`` started; a process that stands alone joins nobody."""
+    """Join the processes that ``torchrun`` started; a single process joins nobody."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield
         return
+    torch = needed("torch", "a run of several processes", "torch")
+    engine = needed("torch.distributed", "a run of several processes", "torch")
     gpus = torch.cuda.device_count()
     if gpus:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % gpus)
     own = gpus >= int(os.environ.get("LOCAL_WORLD_SIZE", "1"))  # nccl wants one for each process
-    dist.init_process_group("cpu:gloo,cuda:nccl" if gpus and own else "gloo", timeout=PATIENCE)
+    kind = "cpu:gloo,cuda:nccl" if gpus and own else "gloo"
+    engine.init_process_group(kind, timeout=PEER_TIMEOUT)
     try:
         yield
     finally:
-        dist.destroy_process_group()
+        engine.destroy_process_group()
 
 
 def share() -> slice:
@@ -76,13 +85,25 @@ def share() -> slice:
     return slice(rank(), None, n_ranks())
 
 
-def add_up(tensor: Tensor) -> Tensor:
-    """Return the sum of a tensor over all processes."""
-    if n_ranks() == 1:
-        return tensor
-    total = tensor.contiguous()
-    with _told():
-        dist.all_reduce(total)
+def add_up(array: Array) -> Array:
+    """Return the sum of an array over all processes.
+
+    Examples
+    --------
+    >>> add_up(np.array([1.0, 2.0]))
+    array([1., 2.])
+    """
+    engine = _engine()
+    if engine is None or n_ranks() == 1:
+        return array
+    torch = needed("torch", "a run of several processes", "torch")
+    if is_torch(array):
+        total = shared = array.contiguous().clone()
+    else:
+        total = np.array(array, order="C")
+        shared = torch.from_numpy(total)
+    with _peers_checked():
+        engine.all_reduce(shared)
     return total
 
 
@@ -94,47 +115,16 @@ def gathered(mine: T) -> list[T]:
     >>> gathered("mine")
     ['mine']
     """
+    engine = _engine()
     everyone = [mine] * n_ranks()
-    if len(everyone) > 1:
-        with _told():
-            dist.all_gather_object(everyone, mine)
+    if engine is not None and len(everyone) > 1:
+        with _peers_checked():
+            engine.all_gather_object(everyone, mine)
     return everyone
 
 
-def summed(parts: dict[Label, Statistics], empty: Statistics) -> dict[Label, Statistics]:
-    """Return the statistics of all processes together, key by key.
-
-    Parameters
-    ----------
-    parts
-        Those of this process.
-    empty
-        Statistics of nothing, of the same form.
-    """
-    if n_ranks() == 1:
-        return parts
-    mine = {key: sorted(part.counts) for key, part in parts.items()}  # type: ignore[type-var]
-    everyone = gathered(mine)
-    total: dict[Label, Statistics] = {}
-    for key in dict.fromkeys(key for one in everyone for key in one):
-        labels = sorted({label for one in everyone for label in one.get(key, ())})  # type: ignore[type-var]
-        part = parts.get(key, empty)
-        counts = torch.tensor([part.counts.get(label, 0) for label in labels])
-        found = Statistics(empty.dimension, empty.device, empty.precision)
-        gram = part.gram.clone()
-        for block in upper(gram):
-            block.copy_(add_up(block))
-        found.set(
-            gram=mirror(gram),
-            cross=add_up(part.cross(labels)),
-            counts=dict(zip(labels, add_up(counts).tolist(), strict=True)),
-        )
-        total[key] = found
-    return total
-
-
 @contextmanager
-def _told() -> Iterator[None]:
+def _peers_checked() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:

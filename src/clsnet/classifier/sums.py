@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 
 import numpy as np
-import torch
-from torch import Tensor
+
+from clsnet.arrays.devices import CPU, Array, Device, library, namespace
+from clsnet.arrays.linalg import (
+    add_gram,
+    contiguous,
+    diagonal,
+    double,
+    indices,
+    mirror,
+    take,
+    upper_blocks,
+)
+from clsnet.arrays.ranks import add_up, gathered, n_ranks
 
 Label = Hashable
-Batch = tuple[Tensor, np.ndarray]
+Batch = tuple[Array, np.ndarray]
 
 PRECISIONS = ("float64", "float32", "tf32", "bfloat16")
-BLOCK = 256
-FEW = 2  # rows are kept as they are, before they are squared, up to 1 / FEW of the columns
+FEW = 2  # rows are kept as they are, before they are multiplied, up to 1 / FEW of the columns
 
 
-class Statistics:
+class Sums:
     """Gram matrix ``A'A``, class sums ``A'Y`` and class counts of a stream of batches.
 
-    Sums are float64, and so are products unless told otherwise: the rounding of float32 products
-    is not small beside the ridge, and would make the weights depend on the order of tasks. Only
-    the blocks on and above the diagonal are multiplied; `gram` mirrors them.
+    Sums are float64, and so are products unless another precision is chosen: the rounding of
+    float32 products is not small beside the ridge, and would make the weights depend on the order
+    of tasks. Only the upper triangle is multiplied; `gram` mirrors it.
 
     Parameters
     ----------
@@ -35,69 +44,68 @@ class Statistics:
 
     Examples
     --------
-    >>> seen = Statistics(2).add(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), np.array(["cat", "dog"]))
+    >>> seen = Sums(2).add(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array(["cat", "dog"]))
     >>> seen.gram
-    tensor([[10., 14.],
-            [14., 20.]], dtype=torch.float64)
+    array([[10., 14.],
+           [14., 20.]])
     >>> seen.counts
     {'cat': 1, 'dog': 1}
     """
 
-    def __init__(
-        self, dimension: int, device: torch.device | str = "cpu", precision: str = "float64"
-    ) -> None:
+    def __init__(self, dimension: int, device: Device = CPU, precision: str = "float64") -> None:
         self.dimension = dimension
-        self.device = torch.device(device)
+        self.device = device
         self.precision = precision
         self.counts: dict[Label, int] = {}
-        self._sums = torch.zeros(0, dimension, dtype=torch.float64, device=self.device)
-        self._waiting: list[Tensor] = []
-        self._gram: Tensor | None = None
+        self._class_sums = self._zeros(0)
+        self._pending: list[Array] = []
+        self._gram: Array | None = None
 
-    def add(self, A: Tensor, y: np.ndarray) -> Statistics:
+    def add(self, A: Array, y: np.ndarray) -> Sums:
         """Add one batch."""
-        A = A.double() if self.precision == "float64" else A.float()
+        xp = namespace(A)
+        A = xp.astype(A, xp.float64 if self.precision == "float64" else xp.float32, copy=False)
         labels, codes = np.unique(y, return_inverse=True)
         for label, count in zip(labels.tolist(), np.bincount(codes).tolist(), strict=True):
             self.counts[label] = self.counts.get(label, 0) + count
         place = {label: i for i, label in enumerate(self.counts)}
-        if len(place) > len(self._sums):
-            new = self._sums.new_zeros(len(place) - len(self._sums), self.dimension)
-            self._sums = torch.cat([self._sums, new])
+        if len(place) > len(self._class_sums):
+            new = self._zeros(len(place) - len(self._class_sums))
+            self._class_sums = xp.concat([self._class_sums, new])
         own = indices([place[label] for label in labels.tolist()], self.device)
         one_hot = own[:, None] == take(own, codes)
-        self._sums.index_add_(0, own, (one_hot.to(A) @ A).double())
-        if sum(map(len, [*self._waiting, A])) <= self.dimension // FEW:
-            self._waiting.append(A.clone())
+        self._class_sums[own] += double(xp.astype(one_hot, A.dtype) @ A)
+        if sum(map(len, [*self._pending, A])) <= self.dimension // FEW:
+            self._pending.append(xp.asarray(A, copy=True))
         else:
-            self._waiting.append(A)
-            self._square()
+            self._pending.append(A)
+            self._multiply()
         return self
 
-    def set(self, gram: Tensor, cross: Tensor, counts: dict[Label, int]) -> None:
+    def set(self, gram: Array, cross: Array, counts: dict[Label, int]) -> None:
         """Take over sums made elsewhere; `cross` has one column for each label of `counts`."""
-        self._gram, self._waiting = gram, []
-        self._sums = cross.T.clone()
+        self._gram, self._pending = gram, []
+        self._class_sums = namespace(cross).asarray(cross.T, copy=True)
         self.counts = dict(counts)
 
     @property
-    def rows(self) -> Tensor | None:
+    def rows(self) -> Array | None:
         """All rows of A while they are few, for those who can do without their Gram matrix."""
-        if self._gram is not None or self.precision != "float64" or not self._waiting:
+        if self._gram is not None or self.precision != "float64" or not self._pending:
             return None
-        return torch.cat(self._waiting)
+        return library(self.device).concat(self._pending)
 
     @property
-    def gram(self) -> Tensor:
+    def gram(self) -> Array:
         """``A'A``, float64."""
-        return mirror(self._square())
+        return mirror(self._multiply())
 
     @property
     def finite(self) -> bool:
-        """Whether no sum has become too large to be told from infinity."""
-        rows = self.rows
-        squares = self._square().diagonal() if rows is None else rows.square()
-        return bool(torch.isfinite(self.n_samples * squares.sum()))
+        """Whether no sum has overflowed."""
+        rows, xp = self.rows, library(self.device)
+        squares = diagonal(self._multiply()) if rows is None else rows**2
+        return bool(xp.isfinite(self.n_samples * xp.sum(squares)))
 
     @property
     def n_samples(self) -> int:
@@ -109,99 +117,56 @@ class Statistics:
         """Classes seen, sorted."""
         return sorted(self.counts)  # type: ignore[type-var]
 
-    def cross(self, labels: Iterable[Label]) -> Tensor:
+    def cross(self, labels: Iterable[Label]) -> Array:
         """``A'Y`` with one column per label; zero for a class that was not seen."""
         place = {label: i for i, label in enumerate(self.counts)}
-        none = self._sums.new_zeros(1, self.dimension)
         rows = [place.get(label, len(place)) for label in labels]
-        return take(torch.cat([self._sums, none]), rows).T.contiguous()
+        sums = library(self.device).concat([self._class_sums, self._zeros(1)])
+        return contiguous(take(sums, rows).T)
 
-    def _square(self) -> Tensor:
-        """Add what waits to the upper half of the Gram matrix."""
+    def _multiply(self) -> Array:
+        """Add the products of pending rows to the upper triangle of the Gram matrix."""
         if self._gram is None:
-            size = self.dimension
-            self._gram = torch.zeros(size, size, dtype=torch.float64, device=self.device)
-        if self._waiting:
-            rows = self._waiting[0] if len(self._waiting) == 1 else torch.cat(self._waiting)
-            add_products(self._gram, rows, self.precision)
-            self._waiting = []
+            self._gram = self._zeros(self.dimension)
+        if self._pending:
+            rows = self._pending[0]
+            if len(self._pending) > 1:
+                rows = namespace(rows).concat(self._pending)
+            add_gram(self._gram, rows, self.precision)
+            self._pending = []
         return self._gram
 
-
-def indices(numbers: np.ndarray | list[int], device: torch.device) -> Tensor:
-    """Return indices on a device, without waiting for what a GPU still has to do."""
-    return torch.as_tensor(numbers, dtype=torch.long).to(device, non_blocking=True)
-
-
-def take(A: Tensor, rows: np.ndarray | list[int]) -> Tensor:
-    """Return some rows."""
-    return A[indices(rows, A.device)]
+    def _zeros(self, n_rows: int) -> Array:
+        xp = library(self.device)
+        return xp.zeros((n_rows, self.dimension), dtype=xp.float64, device=self.device)
 
 
-def add_products(gram: Tensor, A: Tensor, precision: str = "float64") -> None:
-    """Add the blocks of ``A'A`` on and above the diagonal to those of `gram`."""
-    A = A.to(getattr(torch, precision.replace("tf32", "float32")))
-    block = _block(gram)
-    with _tf32(precision == "tf32"):
-        for start in range(0, len(gram), block):
-            rows, part = A[:, start : start + block].T, gram[start : start + block, start:]
-            if A.dtype == gram.dtype:
-                part.addmm_(rows, A[:, start:])
-            elif A.dtype == torch.bfloat16 and A.is_cuda:
-                part += _bfloat16_product(rows, A[:, start:])
-            else:
-                part += rows.float() @ A[:, start:].float()
+def all_reduced(parts: dict[Label, Sums], empty: Sums) -> dict[Label, Sums]:
+    """Return the sums of all processes together, key by key.
 
-
-def with_products(gram: Tensor, A: Tensor) -> Tensor:
-    """Return ``gram + A'A`` for few rows A, and leave `gram` as it is."""
-    if len(A) < len(gram) // 16:  # moving numbers takes longer than multiplying them twice
-        return torch.addmm(gram, A.T, A)
-    total = torch.empty_like(gram)
-    block = _block(gram)
-    for start in range(0, len(gram), block):
-        rows = slice(start, start + block)
-        total[rows, start:] = torch.addmm(gram[rows, start:], A[:, rows].T, A[:, start:])
-    return mirror(total)
-
-
-def mirror(gram: Tensor) -> Tensor:
-    """Copy what is above the diagonal to below it, in place.
-
-    Within the blocks on the diagonal too: not every processor rounds ``a'b`` as ``b'a``.
+    Parameters
+    ----------
+    parts
+        Those of this process.
+    empty
+        Sums of nothing, of the same form.
     """
-    block = _block(gram)
-    for start in range(0, len(gram), block):
-        rows = slice(start, start + block)
-        gram[rows, :start] = gram[:start, rows].T
-        own = gram[rows, rows]
-        own.copy_(own.triu() + own.triu(1).T)
-    return gram
-
-
-def upper(gram: Tensor) -> Iterator[Tensor]:
-    """Yield the blocks on and above the diagonal, as views."""
-    block = _block(gram)
-    return (gram[start : start + block, start:] for start in range(0, len(gram), block))
-
-
-def _block(gram: Tensor) -> int:
-    return max(BLOCK, len(gram) // 8)
-
-
-def _bfloat16_product(a: Tensor, b: Tensor) -> Tensor:
-    """Return the product in float32, which not every version of torch and GPU can sum up so."""
-    try:
-        return torch.mm(a, b, out_dtype=torch.float32)
-    except (TypeError, RuntimeError):
-        return a.float() @ b.float()
-
-
-@contextlib.contextmanager
-def _tf32(allowed: bool) -> Iterator[None]:
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high" if allowed else "highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
+    if n_ranks() == 1:
+        return parts
+    everyone = gathered({key: part.labels for key, part in parts.items()})
+    total: dict[Label, Sums] = {}
+    for key in dict.fromkeys(key for one in everyone for key in one):
+        labels = sorted({label for one in everyone for label in one.get(key, ())})  # type: ignore[type-var]
+        part = parts.get(key, empty)
+        counts = add_up(np.array([part.counts.get(label, 0) for label in labels]))
+        gram = namespace(part.gram).asarray(part.gram, copy=True)
+        for block in upper_blocks(gram):
+            block[...] = add_up(block)
+        found = Sums(empty.dimension, empty.device, empty.precision)
+        found.set(
+            gram=mirror(gram),
+            cross=add_up(part.cross(labels)),
+            counts=dict(zip(labels, counts.tolist(), strict=True)),
+        )
+        total[key] = found
+    return total

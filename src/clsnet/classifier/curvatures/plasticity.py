@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from clsnet.classifier.sums import Batch, Label
+from clsnet.arrays.devices import Array, device_of, namespace
+from clsnet.arrays.linalg import double, indices
 from clsnet.arrays.ranks import add_up
+from clsnet.classifier.sums import Batch, Label
 
 FISHERS = ("mean-of-squares", "square-of-mean")
 
@@ -17,10 +17,10 @@ FISHERS = ("mean-of-squares", "square-of-mean")
 def plasticity(
     batches: Iterable[Batch],
     labels: Sequence[Label],
-    omega: Tensor,
+    omega: Array,
     fisher: str = "mean-of-squares",
     phantoms: int = 8,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Array, Array]:
     """Return F_t, one column per class, and the plasticity of a class without weights.
 
     The log-likelihood is that of a softmax over the outputs ``A Omega_t``. (Under a squared error
@@ -43,20 +43,25 @@ def plasticity(
     phantoms
         Number of phantom classes.
     """
+    xp, device = namespace(omega), device_of(omega)
     column = {label: i for i, label in enumerate(labels)}
-    total = torch.zeros(len(omega), len(labels) + 1, dtype=torch.float64, device=omega.device)
+    shape = (len(omega), len(labels) + 1)
+    total = xp.zeros(shape, dtype=xp.float64, device=device)
     n_samples = 0
     for A, y in batches:
-        A = A.double()
-        outputs = torch.nn.functional.pad(A @ omega, (0, phantoms))
-        error = torch.softmax(outputs, dim=1)[:, : len(labels) + 1]
-        own = torch.as_tensor(np.array([column[label] for label in y.tolist()]))
-        error[torch.arange(len(y)), own.to(error.device)] -= 1
+        A = double(A)
+        n = len(y)
+        silent = xp.zeros((n, phantoms), dtype=xp.float64, device=device)
+        outputs = xp.concat([A @ omega, silent], axis=1)
+        chances = xp.exp(outputs - xp.max(outputs, axis=1, keepdims=True))
+        error = (chances / xp.sum(chances, axis=1, keepdims=True))[:, : len(labels) + 1]
+        own = indices([column[label] for label in y.tolist()], device)
+        error[indices(np.arange(n), device), own] -= 1
         if fisher == "mean-of-squares":
-            total += A.square().T @ error.square()
+            total += (A**2).T @ error**2
         else:
             total += A.T @ error
-        n_samples += len(y)
-    total, n_samples = add_up(total), int(add_up(torch.tensor(n_samples)))
-    F = total / n_samples if fisher == "mean-of-squares" else total.square() / n_samples
+        n_samples += n
+    total, n_samples = add_up(total), int(add_up(np.array(n_samples)))
+    F = total / n_samples if fisher == "mean-of-squares" else total**2 / n_samples
     return F[:, :-1], F[:, -1]

@@ -1,51 +1,56 @@
-"""Graceful forgetting: which task still counts, and by how much."""
+"""What every forgetting policy has in common."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+import dataclasses
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
-import numpy as np
 
+class ForgettingPolicy(ABC):
+    """How much an old task still counts.
 
-@dataclass(frozen=True)
-class Memory:
-    """Long- and short-term memory of tasks.
+    A policy is a frozen dataclass. A package of its own can add one by an entry point of the group
+    ``clsnet.forgetting`` that names the class.
 
-    Parameters
+    Attributes
     ----------
-    gamma
-        Trade-off of an old task against the current one: one value, or one per task (the last
-        value goes on for later tasks).
-    short_term
-        Tasks, by number, that fade as soon as the next task is learned.
-    queue
-        Length of a first-in-first-out queue: only so many of the latest tasks are remembered.
+    name
+        By which the policy is chosen and saved.
+    forgets
+        Whether a task can ever count less than fully. If so, models keep one sum per task:
+        ``retain="tasks"``.
 
     Examples
     --------
-    >>> memory = Memory(gamma=(10.0, 5.0), short_term={0}, queue=3)
-    >>> memory.gamma_of(0), memory.gamma_of(7)
-    (10.0, 5.0)
-    >>> memory.faded(n_tasks=5)
-    [0, 1]
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class HalfOfTheOld(ForgettingPolicy):
+    ...     name = "half-of-the-old"
+    ...
+    ...     def weight(self, task, n_tasks):
+    ...         return 1.0 if task == n_tasks - 1 else 0.5
+    >>> HalfOfTheOld().weight(task=0, n_tasks=2)
+    0.5
     """
 
-    gamma: float | Sequence[float] = 1.0
-    short_term: Collection[int] = ()
-    queue: int | None = None
+    name: ClassVar[str]
+    forgets: ClassVar[bool] = True
 
-    def gamma_of(self, task: int) -> float:
-        """Trade-off of task number `task` once it is an old one."""
-        values = np.atleast_1d(self.gamma)
-        return float(values[min(task, len(values) - 1)])
+    @abstractmethod
+    def weight(self, task: int, n_tasks: int) -> float:
+        """Return how much a task counts once `n_tasks` have been learned; 0 drops it for good.
 
-    def faded(self, n_tasks: int) -> list[int]:
-        """Tasks that no longer count when `n_tasks` have been learned."""
-        oldest = 0 if self.queue is None else n_tasks - self.queue
-        return [t for t in range(n_tasks - 1) if t < oldest or t in self.short_term]
+        Parameters
+        ----------
+        task
+            Its number, from 0. The current task is ``n_tasks - 1`` and counts fully.
+        n_tasks
+            Number of tasks learned, with those that were forgotten since.
+        """
 
     @property
-    def fades(self) -> bool:
-        """Whether any task is ever forgotten by itself."""
-        return bool(self.short_term) or self.queue is not None
+    def config(self) -> dict[str, Any]:
+        """The arguments of the constructor, by name."""
+        assert dataclasses.is_dataclass(self)
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}

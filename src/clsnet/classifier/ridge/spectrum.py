@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import torch
-from torch import Tensor
 
-SPAN = 8  # worth its eigenvectors up to one eighth of the dimension
-SPARE = 8  # directions beyond those that are there
+from clsnet.arrays.devices import Array, device_of, namespace, to_device
+from clsnet.arrays.linalg import eigh, epsilon
+
+SPAN = 8  # few samples are at most one eighth of the dimension; then their eigenvectors pay
+OVERSAMPLING = 8  # random directions beyond the number of samples
 
 
 class Spectrum:
@@ -27,7 +28,7 @@ class Spectrum:
 
     Examples
     --------
-    >>> rows = torch.tensor([[2.0, 0.0, 0.0]])
+    >>> rows = np.array([[2.0, 0.0, 0.0]])
     >>> spectrum = Spectrum(rows, cross=rows.T)
     >>> spectrum.solution(ridge=1.0).flatten().tolist()
     [0.4..., 0.0, 0.0]
@@ -35,57 +36,58 @@ class Spectrum:
     (0.8..., 0.16..., 0.8...)
     """
 
-    def __init__(self, rows: Tensor, cross: Tensor) -> None:
-        values, vectors = torch.linalg.eigh(rows @ rows.T)
-        there = values > 16 * len(rows) * torch.finfo(values.dtype).eps * values[-1]
+    def __init__(self, rows: Array, cross: Array) -> None:
+        values, vectors = eigh(rows @ rows.T)
+        there = values > 16 * len(rows) * epsilon(values) * values[-1]
         self.values = values[there]
         self.basis = vectors[:, there].T @ rows
         self.cross = self.basis @ cross
-        self._squares = self.cross.square().sum(dim=1)
+        self._squares = namespace(rows).sum(self.cross**2, axis=1)
 
     def sums(self, ridge: float) -> tuple[float, float, float]:
         """Return ``tr(B'MB)`` and ``tr(B'MMB)`` with B for ``A'Y``, and ``df = tr(A'A M)``."""
+        xp = namespace(self.values)
         inverse = 1 / (self.values + ridge)
         forms = self._squares * inverse / self.values
-        df = (self.values * inverse).sum()
-        return float(forms.sum()), float((forms * inverse).sum()), float(df)
+        df = xp.sum(self.values * inverse)
+        return float(xp.sum(forms)), float(xp.sum(forms * inverse)), float(df)
 
-    def solution(self, ridge: float) -> Tensor:
+    def solution(self, ridge: float) -> Array:
         """Return ``M A'Y``."""
         scaled = self.cross / (self.values * (self.values + ridge))[:, None]
-        out: Tensor = self.basis.T @ scaled
-        return out
+        return self.basis.T @ scaled
 
 
-def spanning(gram: Tensor, n_samples: float) -> Tensor | None:
+def spanning(gram: Array, n_samples: float) -> Array | None:
     """Return as few rows as there are samples, with this Gram matrix; None if there are more.
 
-    The products of a Gram matrix with random vectors lie where the samples lie, and so many of them
-    lead everywhere there.
+    This is a randomised range finder: products of a Gram matrix with random vectors lie in the
+    span of the samples, and as many as there are samples span all of it.
 
     Examples
     --------
-    >>> A = torch.tensor([[3.0, 0.0, 4.0]])
+    >>> A = np.array([[3.0, 0.0, 4.0]])
     >>> rows = spanning(A.T @ A, n_samples=1)
-    >>> torch.allclose(rows.T @ rows, A.T @ A, atol=1e-5)
+    >>> np.allclose(rows.T @ rows, A.T @ A, atol=1e-5)
     True
     """
+    xp = namespace(gram)
     size = len(gram)
-    n = min(math.ceil(n_samples) + SPARE, size)
-    directions = torch.linalg.qr(gram @ random_signs(size, n).to(gram)).Q
-    values, vectors = torch.linalg.eigh(directions.T @ gram @ directions)
-    if float(values.sum()) < (1 - size * torch.finfo(gram.dtype).eps) * float(gram.trace()):
+    n = min(math.ceil(n_samples) + OVERSAMPLING, size)
+    signs = xp.astype(to_device(random_signs(size, n), device_of(gram)), gram.dtype)
+    directions = xp.linalg.qr(gram @ signs).Q
+    values, vectors = eigh(directions.T @ gram @ directions)
+    if float(xp.sum(values)) < (1 - size * epsilon(gram)) * float(xp.linalg.trace(gram)):
         return None
-    rows: Tensor = (vectors * values.clamp(min=0).sqrt()).T @ directions.T
-    return rows
+    return (vectors * xp.clip(values, min=0) ** 0.5).T @ directions.T
 
 
-def random_signs(rows: int, columns: int) -> Tensor:
+def random_signs(rows: int, columns: int) -> np.ndarray:
     """Return a matrix of 1 and -1, always the same.
 
     Examples
     --------
-    >>> random_signs(2, 3).abs().sum().item()
+    >>> float(abs(random_signs(2, 3)).sum())
     6.0
     """
-    return torch.from_numpy(np.random.RandomState(0).randint(0, 2, (rows, columns)) * 2.0 - 1.0)
+    return np.random.RandomState(0).randint(0, 2, (rows, columns)) * 2.0 - 1.0

@@ -1,0 +1,144 @@
+"""What ridge regression needs of data, and generalised cross-validation from it."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from clsnet.arrays.devices import Array, device_of, namespace, to_device
+from clsnet.arrays.linalg import cholesky, diagonal, indices, plus_gram, solve_lower
+from clsnet.classifier.ridge.spectrum import SPAN, Spectrum, random_signs, spanning
+
+PROBES = 64
+NEGLIGIBLE = 1e-9  # a residual below this share of the targets counts as none
+
+
+@dataclass(frozen=True)
+class NormalEquations:
+    """``(A'A + ridge I) Omega = A'Y`` for any ridge: ``A'A``, ``A'Y`` with one-hot rows, and N.
+
+    Where samples are weighted, N is the sum of their weights.
+
+    Attributes
+    ----------
+    base
+        ``A'A``, except for `rows`; None if there are no other rows.
+    cross
+        ``A'Y``.
+    n_samples
+        N.
+    rows
+        A few rows of A, or a factor of their Gram matrix. It is multiplied only if it must be.
+    """
+
+    base: Array | None
+    cross: Array
+    n_samples: float
+    rows: Array | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of columns of A."""
+        return len(self.cross)
+
+    @functools.cached_property
+    def gram(self) -> Array:
+        """``A'A``."""
+        base = self.base
+        if base is None:
+            xp = namespace(self.cross)
+            shape = (self.size, self.size)
+            base = xp.zeros(shape, dtype=self.cross.dtype, device=device_of(self.cross))
+        return base if self.rows is None else plus_gram(base, self.rows)
+
+    @functools.cached_property
+    def spectrum(self) -> Spectrum | None:
+        """Eigenvalues and eigenvectors, if there are so few samples that they are soon found."""
+        if self.n_samples > self.size // SPAN:
+            return None
+        rows = spanning(self.gram, self.n_samples) if self.base is not None else self.rows
+        return None if rows is None else Spectrum(rows, self.cross)
+
+    @functools.cached_property
+    def scale(self) -> float:
+        """Mean diagonal of ``A'A``: what ridges are relative to."""
+        xp = namespace(self.cross)
+        known = 0.0 if self.base is None else float(xp.mean(diagonal(self.base)))
+        missing = 0.0 if self.rows is None else float(xp.sum(self.rows**2)) / self.size
+        return known + missing or 1.0
+
+    def times(self, x: Array) -> Array:
+        """Return ``A'A x``."""
+        image = namespace(x).zeros_like(x) if self.base is None else self.base @ x
+        if self.rows is not None:
+            image += self.rows.T @ (self.rows @ x)
+        return image
+
+    @functools.cached_property
+    def probes(self) -> Array:
+        """Columns v for ``tr(M) = sum v'Mv``: the identity, or random signs where they suffice.
+
+        Random signs make it the Hutchinson estimator. The trace is at most N and corrects N: known
+        to ``sqrt(2 N / probes)`` it is known well enough.
+        """
+        n_probes = PROBES if self.n_samples > 4 * self.size else 4 * PROBES
+        if self.size <= n_probes:
+            probes = np.eye(self.size)
+        else:
+            probes = random_signs(self.size, n_probes) / n_probes**0.5
+        xp = namespace(self.cross)
+        return xp.astype(to_device(probes, device_of(self.cross)), self.cross.dtype, copy=False)
+
+    def some(self, n_columns: int) -> NormalEquations:
+        """Return the equations of some columns of A, always the same."""
+        order = np.random.RandomState(0).permutation(self.size)[:n_columns]
+        own = indices(np.sort(order), device_of(self.cross))
+        base = None if self.base is None else self.base[own[:, None], own]
+        rows = None if self.rows is None else self.rows[:, own]
+        if base is not None and rows is not None:
+            base, rows = plus_gram(base, rows), None
+        return NormalEquations(base, self.cross[own], self.n_samples, rows)
+
+    def residual(self, ridge: float, inverse: float, squared: float) -> float:
+        """Return ``|Y - A Omega|^2``, of ``tr(B'MB)`` and ``tr(B'MMB)``.
+
+        B is ``A'Y`` and M is ``(A'A + ridge I)^-1``, so ``Omega = M B`` and
+        ``|Y - A Omega|^2 = N - tr(Omega'B) - ridge |Omega|^2``.
+        """
+        return self.n_samples - inverse - ridge * squared
+
+    def left(self, ridge: float, trace: float) -> float:
+        """Return ``N - df``, of ``tr(M)``."""
+        return self.n_samples - (self.size - ridge * trace)
+
+    def left_out_error(self, ridge: float) -> float:
+        """Return the error on data left out, over N: generalised cross-validation."""
+        if self.spectrum is None:
+            return left_out_error(self.gram, self.cross, self.n_samples, ridge)
+        inverse, squared, df = self.spectrum.sums(ridge)
+        return self.error(self.residual(ridge, inverse, squared), self.n_samples - df)
+
+    def error(self, residual: float, left: float) -> float:
+        """Return the error on data left out, over N; infinite where rounding would decide it."""
+        if not residual > NEGLIGIBLE * self.n_samples or left < 0.01 * self.n_samples:
+            return math.inf
+        return residual / left**2
+
+
+def left_out_error(gram: Array, cross: Array, n_samples: float, ridge: float) -> float:
+    """Return the error on data left out, over N, by a Cholesky factorisation."""
+    xp = namespace(gram)
+    equations = NormalEquations(gram, cross, n_samples)
+    lower = cholesky(gram, ridge)
+    if lower is None:
+        return math.inf
+    n_classes = cross.shape[1]
+    halves = solve_lower(lower, xp.concat([cross, equations.probes], axis=1))
+    omega = solve_lower(lower, halves[:, :n_classes], transposed=True)
+    forms = xp.sum(halves**2, axis=0)
+    inverse, trace = float(xp.sum(forms[:n_classes])), float(xp.sum(forms[n_classes:]))
+    residual = equations.residual(ridge, inverse, float(xp.sum(omega**2)))
+    return equations.error(residual, equations.left(ridge, trace))
