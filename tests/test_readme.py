@@ -1,9 +1,6 @@
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -30,35 +27,6 @@ def test_every_python_example_of_the_readme_runs(tmp_path, monkeypatch):
     assert blocks
     for block in blocks:
         exec(compile(block, "README.md", "exec"), {})
-
-
-def test_the_method_of_the_contributing_guide_is_a_method_once_it_is_installed(
-    tmp_path, run_clsnet
-):
-    (example,) = python_blocks("CONTRIBUTING.md")
-    (points,) = re.findall(r"```toml\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
-    (package := tmp_path / "package").mkdir()
-    (package / "my_package.py").write_text(example)
-    (package / "pyproject.toml").write_text(
-        f'[project]\nname = "my-package"\nversion = "1"\n{points}'
-        '[tool.setuptools]\npy-modules = ["my_package"]\n'
-    )
-    build = "from setuptools import setup; setup()"
-    site = tmp_path / "site"
-    subprocess.run(
-        [sys.executable, "-c", build, "-q", "install_egg_info", "--install-dir", site],
-        cwd=package,
-        check=True,
-    )
-    shutil.copy(package / "my_package.py", site)
-    path = os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])
-    listed = run_clsnet("methods", PYTHONPATH=path)
-    assert "nearest-mean" in listed.out
-    bench = ("bench", "Digits-10/5", "--method", "nearest-mean", "--jobs", 1, "--out", tmp_path)
-    done = run_clsnet(*bench, PYTHONPATH=path)
-    assert done.status == 0, done.err
-    run = json.loads((tmp_path / "Digits-10/5/nearest-mean/0.json").read_text())
-    assert run["avg_acc"] > 0.85
 
 
 def test_a_table_without_runs_is_an_error(tmp_path):
