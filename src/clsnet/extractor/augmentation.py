@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clsnet.arrays.devices import Array, Device, device_of, namespace, to_device, to_numpy
+from clsnet.arrays.linalg import contiguous
 from clsnet.extractor.admm import lasso_admm
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class Augmentation:
         Z = self._with_constant(Z)
         self.weight = _like(self._draw(random, Z.shape[1], self.groups * self.group_size), Z)
         if self.connection not in ("G", "Z+G"):
-            self.weight = self._tuned(Z)
+            self.weight = contiguous(self._tuned(Z))  # as it is saved: products round by layout
         self.shift, self.factor = self._unit_scale(Z @ self.weight)
         nodes = self._groups(Z)
         if self.tanh_nodes:

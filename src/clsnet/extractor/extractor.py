@@ -158,7 +158,7 @@ def _below(start: str, state: dict[str, Array]) -> dict[str, Array]:
 
 
 def _is_cuda(device: Device) -> bool:
-    return device != CPU and device.type == "cuda"
+    return bool(device != CPU and device.type == "cuda")
 
 
 def _moved(x: np.ndarray, device: Device) -> Array:

@@ -15,7 +15,6 @@ import difflib
 import importlib
 import inspect
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,14 +36,16 @@ PHOTOGRAPH = 96
 OURS = {
     "identity": "identity:Identity",
     "patches": "patches:Patches",
-    "efficientnet-lite0": "efficientnet_lite:EfficientNetLite0",
+    "efficientnet-lite0": "efficientnet_lite:EfficientNetLite",
     "efficientnet-lite1": "efficientnet_lite:EfficientNetLite1",
     "efficientnet-lite2": "efficientnet_lite:EfficientNetLite2",
     "resnet": "resnet:ResNet",
     "hf": "huggingface:HuggingFace",
     "timm": "timm_models:Timm",
+    "callable": "callables:CallableBackbone",
 }
 """Module and class of each of our own backbones; imported when its name is asked for."""
+IN_FILES = ("resnet", "callable")  # names in models' files that nobody asks for
 SOURCES = {"resnet18": "FILE", "resnet50": "FILE", "hf": "NAME", "timm": "NAME"}
 LAZY = {
     "CallableBackbone": "callables",
@@ -162,18 +163,17 @@ def resolve_backbone(
     if backbone == "auto":
         backbone = auto_backbone(sample_shape)
     options = {"taps": taps, "views": views, "nodes": nodes}
-    if backbone.endswith(".safetensors") and ":" not in backbone:
-        return _built(_found("resnet"), [backbone], options)
-    kind, _, source = backbone.partition(":")
+    kind, colon, source = backbone.partition(":")
     if kind in SOURCES and not source:
         raise ClsnetError(f"{kind} needs to know which: {kind}:{SOURCES[kind]}")
-    if kind.startswith("resnet") and kind in SOURCES:
-        return _built(_found("resnet"), [_weights(kind, source)], options)
-    ours = kind in OURS and (kind in SOURCES) == bool(source) and kind != "resnet"
-    found = _found(kind) if ours or kind not in OURS else None
-    if found is None:
+    if kind in ("resnet18", "resnet50"):
+        return _built("resnet", [_weights(kind, source)], options)
+    if backbone.endswith(".safetensors"):
+        return _built("resnet", [backbone], options)
+    takes_none = kind in OURS and kind not in SOURCES
+    if kind in IN_FILES or (takes_none and colon) or _found(kind) is None:
         raise _unknown(backbone)
-    return _built(found, [source] if source else [], options)
+    return _built(kind, [source] if source else [], options)
 
 
 def _found(name: str) -> Any:
@@ -181,7 +181,7 @@ def _found(name: str) -> Any:
     if name in OURS:
         module, _, attribute = OURS[name].partition(":")
         return getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
-    for entry in metadata.entry_points(group=GROUP, name=name):
+    for entry in _entry_points(name=name):
         try:
             return entry.load()
         except Exception as error:
@@ -189,16 +189,33 @@ def _found(name: str) -> Any:
     return None
 
 
-def _built(found: Any, arguments: list[str], options: dict[str, Any]) -> Backbone:
-    """Return a backbone of a registered class or function, with the options that it takes."""
-    if isinstance(found, type) and issubclass(found, Backbone):
-        taken = inspect.signature(found).parameters
-        return found(*arguments, **{name: options[name] for name in options if name in taken})
-    return _wrapped(found)
+def _entry_points(**selected: str) -> Any:
+    from importlib import metadata
+
+    return metadata.entry_points(group=GROUP, **selected)
+
+
+def _built(name: str, arguments: list[str], options: dict[str, Any]) -> Backbone:
+    """Return a registered backbone with the options that its constructor takes."""
+    found = _found(name)
+    if not isinstance(found, type):
+        if arguments:
+            raise ClsnetError(f"the backbone {name!r} is a function and takes no {arguments[0]!r}.")
+        return _wrapped(name)
+    if not issubclass(found, Backbone):
+        raise ClsnetError(f"the backbone {name!r} is a class that is no subclass of Backbone.")
+    signature = inspect.signature(found)
+    taken = {key: value for key, value in options.items() if key in signature.parameters}
+    try:
+        signature.bind(*arguments, **taken)
+    except TypeError as error:
+        raise ClsnetError(f"the backbone {name!r}: {error}.") from None
+    return found(*arguments, **taken)
 
 
 def _wrapped(function: Any) -> Backbone:
-    if not callable(function) or isinstance(function, type):
+    """Return a function, or the one that is registered by a name, as a backbone."""
+    if isinstance(function, type) or not (callable(function) or isinstance(function, str)):
         raise ClsnetError(
             f"a backbone is a name, a Backbone or a function of images, not {function!r}."
         )
@@ -218,8 +235,8 @@ def _weights(network: str, source: str) -> str:
 
 
 def _unknown(backbone: str) -> ClsnetError:
-    alone = [name for name in OURS if name not in SOURCES and name != "resnet"]
-    others = sorted(metadata.entry_points(group=GROUP).names)
+    alone = [name for name in OURS if name not in SOURCES and name not in IN_FILES]
+    others = sorted(_entry_points().names)
     names = [*alone, *others, *SOURCES]
     near = difflib.get_close_matches(backbone, names, n=1, cutoff=0.0)
     forms = (*alone, *others, "FILE.safetensors", *(f"{k}:{v}" for k, v in SOURCES.items()))

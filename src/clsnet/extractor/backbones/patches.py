@@ -10,6 +10,8 @@ import numpy as np
 from clsnet.arrays.devices import Array, Device, is_torch, to_device, to_numpy
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones.base import Backbone
+from clsnet.extractor.backbones.responses import Responses
+from clsnet.extractor.parallel import in_threads
 from clsnet.extras import needed
 from clsnet.images.dead_leaves import dead_leaves
 
@@ -57,7 +59,7 @@ class Patches(Backbone):
     """
 
     name = "patches"
-    batch_size: ClassVar[int] = 64
+    batch_size: ClassVar[int] = 256
     gpu_batch_size: ClassVar[int] = 1024
     peak: Array
     centre: Array
@@ -97,7 +99,7 @@ class Patches(Backbone):
         for size in self.sizes:
             banks = [_filter_bank(images, size, self.filters, c, random) for c in self.contrast]
             setattr(self, f"bank{size}", np.concatenate(banks).astype(np.float32)[:, None])
-        self.centre = self._features(leaves.astype(np.float32)).mean(axis=0)
+        self.centre = self._features(leaves.astype(np.float32), mirror=False).mean(axis=0)
 
     def as_input(self, X: np.ndarray) -> np.ndarray:
         """Return a copy in single precision."""
@@ -106,32 +108,49 @@ class Patches(Backbone):
     def transform(self, X: Array) -> Array:
         """Return one row of features per image."""
         images = X.reshape(-1, *X.shape[-2:]) / self.peak
-        features = self._torch_features if is_torch(X) else self._features
-        Z = features(images)
-        if self.mirror:
-            flipped = images.flip(-1) if is_torch(X) else images[..., ::-1]
-            Z = (Z + features(flipped)) / 2
-        return (Z - self.centre).reshape(X.shape[0], -1)
+        if is_torch(X):
+            Z = self._torch_features(images)
+            if self.mirror:
+                Z = (Z + self._torch_features(images.flip(-1))) / 2
+        else:
+            Z = self._features(images, self.mirror)
+        Z -= self.centre
+        return Z.reshape(X.shape[0], -1)
 
-    def _features(self, images: np.ndarray) -> np.ndarray:
-        parts = []
-        n = len(images)
-        for size in self.sizes:
-            padded = np.pad(images, [(0, 0), (size // 2,) * 2, (size // 2,) * 2])
-            windows = np.lib.stride_tricks.sliding_window_view(padded, (size, size), axis=(1, 2))
-            height, width = windows.shape[1:3]
-            windows = windows.reshape(n, height * width, -1)
-            response = np.matmul(windows, getattr(self, f"bank{size}").reshape(-1, size**2).T)
-            variance = windows.var(axis=2)
-            response = response.reshape(n, height * width, len(self.contrast), -1)
-            for i, flat in enumerate(self.contrast):
-                response[:, :, i] /= np.sqrt(variance + np.float32(flat))[..., None]
-            response = response.reshape(n, height * width, -1).transpose(0, 2, 1)
-            cells = self._pooling(height, width, "cpu")
-            total = response @ cells
-            positive = np.maximum(response, 0) @ cells
-            parts += [positive, positive - total]
-        return np.sqrt(np.maximum(np.concatenate(parts, axis=1), 0)).reshape(n, -1)
+    def _features(self, images: np.ndarray, mirror: bool) -> np.ndarray:
+        """Return the square roots of averages, by NumPy."""
+        maps = [self._responses(size, images.shape[1:], mirror) for size in self.sizes]
+        contrasts, filters, pool = len(self.contrast), self.filters, self.pool
+        Z = np.empty((len(images), len(maps), 2, contrasts, filters, pool, pool), np.float32)
+
+        def work(block: tuple[int, slice]) -> None:
+            i, rows = block
+            averages = maps[i].averages(images[rows])
+            np.maximum(averages, 0, out=averages)
+            roots = np.sqrt(averages, out=averages)
+            roots = roots.reshape(-1, 2, pool, pool, contrasts, 1 + mirror, filters)
+            roots = roots.transpose(5, 0, 1, 4, 6, 2, 3)
+            if mirror:
+                np.add(roots[0], roots[1, ..., ::-1], out=Z[rows, i])
+                Z[rows, i] *= 0.5
+            else:
+                Z[rows, i] = roots[0]
+
+        blocks = [
+            (i, slice(start, start + one.at_once))
+            for i, one in enumerate(maps)
+            for start in range(0, len(images), one.at_once)
+        ]
+        in_threads(work, blocks)
+        return Z.reshape(len(images), -1)
+
+    def _responses(self, size: int, shape: tuple[int, ...], mirror: bool) -> Responses:
+        """Return the map to averages; mirrored filters stand for mirrored images."""
+        bank = getattr(self, f"bank{size}").reshape(len(self.contrast), 1, -1, size, size)
+        if mirror:
+            bank = np.concatenate([bank, bank[..., ::-1]], axis=1)
+        rows, columns = (_triangles(n + 1 - size % 2, self.pool) for n in shape)
+        return Responses(bank.reshape(-1, size, size), self.contrast, rows, columns)
 
     def _torch_features(self, images: Any) -> Any:
         torch = needed("torch", f"device {images.device}", "torch")
@@ -155,6 +174,57 @@ class Patches(Backbone):
             parts += [positive, positive - total]
         return torch.cat(parts, dim=1).clamp_min_(0).sqrt_().flatten(1)
 
+    def write_graph(self, graph: Graph, images: str) -> str:
+        """Convolve, normalise, pool and take roots, in single precision."""
+        number = graph.constant(np.float32(0))
+        peak, centre = (graph.constant(to_numpy(a)) for a in (self.peak, self.centre))
+        sides = graph.node("Shape", images, start=-2)
+        one_channel = graph.node("Concat", graph.constant(np.array([-1, 1])), sides, axis=0)
+        grey = graph.node("Reshape", graph.node("CastLike", images, number), one_channel)
+        grey = graph.node("Div", grey, peak)
+        Z = self._graph_features(graph, grey, sides)
+        if self.mirror:
+            ends = (graph.constant(np.array([value])) for value in (-1, np.iinfo(np.int64).min))
+            last, back = graph.constant(np.array([3])), graph.constant(np.array([-1]))
+            flipped = self._graph_features(
+                graph, graph.node("Slice", grey, *ends, last, back), sides
+            )
+            Z = graph.node("Mul", graph.node("Add", Z, flipped), graph.constant(np.float32(0.5)))
+        Z = graph.node("Sub", Z, centre)
+        n = graph.node("Shape", images, start=0, end=1)
+        rows = graph.node("Concat", n, graph.constant(np.array([-1])), axis=0)
+        return graph.node("Reshape", Z, rows)
+
+    def _graph_features(self, graph: Graph, grey: str, sides: str) -> str:
+        """Write the square roots of averages, by ONNX."""
+        zero = graph.constant(np.float32(0))
+        parts = []
+        for size in self.sizes:
+            pads = np.array([0, 0, *[size // 2] * 2] * 2)
+            padded = graph.node("Pad", grey, graph.constant(pads))
+            square = graph.node("Mul", padded, padded)
+            mean, mean_square = (
+                graph.node("AveragePool", value, kernel_shape=[size, size])
+                for value in (padded, square)
+            )
+            variance = graph.node("Sub", mean_square, graph.node("Mul", mean, mean))
+            variance = graph.node("Max", variance, zero)
+            positions = graph.node("Add", sides, graph.constant(np.array([1 - size % 2])))
+            rows, columns = (_graph_triangles(graph, positions, i, self.pool) for i in (0, 1))
+            rows = graph.node("Transpose", rows, perm=[1, 0])
+            banks = np.split(to_numpy(getattr(self, f"bank{size}")), len(self.contrast))
+            signs: tuple[list[str], list[str]] = ([], [])
+            for bank, flat in zip(banks, self.contrast, strict=True):
+                floor = graph.constant(np.float32(flat))
+                deviation = graph.node("Sqrt", graph.node("Add", variance, floor))
+                response = graph.node("Conv", padded, graph.constant(bank))
+                response = graph.node("Div", response, deviation)
+                for sign, value in zip(signs, (response, graph.node("Neg", response)), strict=True):
+                    lines = graph.node("MatMul", rows, graph.node("Relu", value))
+                    sign.append(graph.node("MatMul", lines, columns))
+            parts += [*signs[0], *signs[1]]
+        return graph.node("Flatten", graph.node("Sqrt", graph.node("Concat", *parts, axis=1)))
+
     def _pooling(self, height: int, width: int, device: Device) -> Array:
         """Return the averages over cells as one matrix, positions by cells."""
         key = (height, width, device)
@@ -171,6 +241,28 @@ def _triangles(length: int, cells: int) -> np.ndarray:
     weights = np.maximum(1 - distance / OVERLAP, 0)
     weights[:, weights.sum(axis=0) == 0] = 1  # cells of a tiny image that no position is near to
     return np.asarray(weights / weights.sum(axis=0), np.float32)
+
+
+def _graph_triangles(graph: Graph, sides: str, side: int, cells: int) -> str:
+    """Write what `_triangles` computes, for one of the sides of images of any size."""
+
+    def number(value: float) -> str:
+        return graph.constant(np.float32(value))
+
+    zero, one = number(0), number(1)
+    length = graph.node("Gather", sides, graph.constant(np.array(side)))
+    length = graph.node("CastLike", length, zero)
+    place = graph.node("Add", graph.node("Range", zero, length, one), number(0.5))
+    place = graph.node("Div", graph.node("Mul", place, number(cells)), length)
+    place = graph.node("Unsqueeze", place, graph.constant(np.array([1])))
+    middles = graph.constant(np.arange(cells, dtype=np.float32) + np.float32(0.5))
+    distance = graph.node("Abs", graph.node("Sub", place, middles))
+    weights = graph.node("Sub", one, graph.node("Div", distance, number(OVERLAP)))
+    weights = graph.node("Max", weights, zero)
+    positions = graph.constant(np.array([0]))
+    nowhere = graph.node("Equal", graph.node("ReduceSum", weights, positions), zero)
+    weights = graph.node("Where", nowhere, one, weights)
+    return graph.node("Div", weights, graph.node("ReduceSum", weights, positions))
 
 
 def _filter_bank(
