@@ -181,7 +181,7 @@ def _found(name: str) -> Any:
     if name in OURS:
         module, _, attribute = OURS[name].partition(":")
         return getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
-    for entry in _entry_points(name=name):
+    for entry in _entry_points().select(name=name):
         try:
             return entry.load()
         except Exception as error:
@@ -189,10 +189,10 @@ def _found(name: str) -> Any:
     return None
 
 
-def _entry_points(**selected: str) -> Any:
+def _entry_points() -> Any:
     from importlib import metadata
 
-    return metadata.entry_points(group=GROUP, **selected)
+    return metadata.entry_points(group=GROUP)
 
 
 def _built(name: str, arguments: list[str], options: dict[str, Any]) -> Backbone:
@@ -238,7 +238,7 @@ def _unknown(backbone: str) -> ClsnetError:
     alone = [name for name in OURS if name not in SOURCES and name not in IN_FILES]
     others = sorted(_entry_points().names)
     names = [*alone, *others, *SOURCES]
-    near = difflib.get_close_matches(backbone, names, n=1, cutoff=0.0)
+    near = max(names, key=lambda name: difflib.SequenceMatcher(None, name, backbone).ratio())
     forms = (*alone, *others, "FILE.safetensors", *(f"{k}:{v}" for k, v in SOURCES.items()))
     known = ", ".join(forms)
-    return ClsnetError(f"unknown backbone {backbone!r}; did you mean {near[0]!r}? ({known})")
+    return ClsnetError(f"unknown backbone {backbone!r}; did you mean {near!r}? ({known})")
