@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from clsnet.data import Images
-from clsnet.images.ahead import MANY, read_ahead
 from clsnet.errors import ClsnetError
+from clsnet.images import Images
+from clsnet.images.ahead import MANY, read_ahead
 
 N = 2 * MANY + 7
 
@@ -76,7 +76,7 @@ READING = """
 import sys, time
 from pathlib import Path
 import clsnet.images.ahead
-from clsnet.data import Images
+from clsnet.images import Images
 clsnet.images.ahead.os.cpu_count = lambda: 2
 images = Images(sorted(Path(sys.argv[1]).iterdir()))
 for part in clsnet.images.ahead.read_ahead(images, [slice(i, i + 1) for i in range(len(images))]):

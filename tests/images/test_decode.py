@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, features
 
-from clsnet.images.decode import FORMATS, Unreadable, decode
 from clsnet.errors import ClsnetError
+from clsnet.images.decode import FORMATS, Unreadable, decode
 
 ORIENTATION = 0x0112
 

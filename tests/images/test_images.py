@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from clsnet.data import Images, readable
 from clsnet.errors import ClsnetError
+from clsnet.images import Images, readable
 
 
 @dataclass

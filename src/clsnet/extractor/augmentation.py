@@ -172,6 +172,10 @@ class Augmentation:
         both = self.connection in ("A", "Z+G")
         return graph.node("Concat", Z, nodes, axis=1) if both else nodes
 
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.config.items())
+        return f"{type(self).__name__}({arguments})"
+
     def _with_constant(self, Z: Array) -> Array:
         xp = namespace(Z)
         column = xp.full((Z.shape[0], 1), self.constant, dtype=Z.dtype, device=device_of(Z))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clsnet.images.lazy import Images
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
 
 AHEAD = 3
 MANY = 500  # images that are worth a process
@@ -56,6 +58,10 @@ def read_ahead(X: np.ndarray | Images, parts: Sequence[slice | np.ndarray]) -> I
 
 
 def _pool(X: Images) -> tuple[Executor, int]:
+    """Return what decodes the images, and how many parts it decodes at a time."""
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
     cores = min(os.cpu_count() or 1, len(X) // MANY)
     forks = "fork" in multiprocessing.get_all_start_methods()
     if multiprocessing.current_process().daemon:  # which may have no children
@@ -76,6 +82,8 @@ def _begin(images: Images) -> None:
 
 
 def _end_with_parent() -> None:
+    import multiprocessing
+
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()

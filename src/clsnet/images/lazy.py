@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -57,7 +56,7 @@ class Images:
     >>> from pathlib import Path
     >>> import numpy as np
     >>> from PIL import Image
-    >>> from clsnet.data import Images
+    >>> from clsnet.images import Images
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     paths = [Path(folder) / f"{grey}.png" for grey in (10, 20, 30)]
     ...     for grey, path in zip((10, 20, 30), paths):
@@ -209,7 +208,7 @@ def readable(images: Images) -> tuple[npt.NDArray[np.bool_], list[str]]:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from clsnet.data import Images, readable
+    >>> from clsnet.images import Images, readable
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "a.png"
     ...     _ = path.write_bytes(b"no image")
@@ -224,6 +223,8 @@ def readable(images: Images) -> tuple[npt.NDArray[np.bool_], list[str]]:
 
 def _in_threads(work: Callable[[int], Result], n: int, threads: int) -> Iterator[Result]:
     """Yield the work on 0 to n - 1, done in chunks by threads; the first failure ends it."""
+    from concurrent.futures import ThreadPoolExecutor
+
     size = max(1, min(CHUNK, n // (4 * threads)))
     pool = ThreadPoolExecutor(threads)
     try:
