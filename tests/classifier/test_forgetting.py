@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 from clsnet import CLSNet
-from clsnet.classifier.forgetting.policy import Memory
+from clsnet.classifier.forgetting import LongTerm, Queue, ShortTerm, resolve_policy
+from clsnet.classifier.rule import Rule
 from clsnet.errors import ClsnetError
 
 X, Y = load_digits(return_X_y=True)
@@ -37,7 +38,7 @@ def assert_same_model(model, other, rtol=1e-8):
     assert sorted(model.classes_) == sorted(other.classes_)
     order = [model.classes_.tolist().index(label) for label in other.classes_]
     omega, expected = model.classifier_.omega[:, order], other.classifier_.omega
-    assert (omega - expected).abs().max() <= rtol * expected.abs().max()
+    assert abs(omega - expected).max() <= rtol * abs(expected).max()
     np.testing.assert_array_equal(model.predict(X), other.predict(X))
     np.testing.assert_allclose(
         model.predict_proba(X)[:, order], other.predict_proba(X), rtol=1e-4, atol=1e-8
@@ -48,8 +49,8 @@ def assert_same_model(model, other, rtol=1e-8):
 
 
 def test_every_task_has_the_same_gamma_unless_told():
-    assert [Memory(gamma=3).gamma_of(t) for t in (0, 9)] == [3.0, 3.0]
-    assert [Memory(gamma=[3, 2, 1]).gamma_of(t) for t in range(5)] == [3.0, 2.0, 1.0, 1.0, 1.0]
+    assert [Rule(gamma=3).gamma_of(t) for t in (0, 9)] == [3.0, 3.0]
+    assert [Rule(gamma=[3, 2, 1]).gamma_of(t) for t in range(5)] == [3.0, 2.0, 1.0, 1.0, 1.0]
 
 
 @given(
@@ -58,7 +59,8 @@ def test_every_task_has_the_same_gamma_unless_told():
     st.one_of(st.none(), st.integers(1, 12)),
 )
 def test_the_current_task_never_fades_and_old_ones_do_as_told(n_tasks, short_term, queue):
-    faded = Memory(short_term=short_term, queue=queue).faded(n_tasks)
+    policy = resolve_policy(None, short_term, queue)
+    faded = Rule(retain="tasks", forgetting=policy).forgotten(n_tasks)
     assert n_tasks - 1 not in faded
     for task in range(n_tasks - 1):
         out_of_queue = queue is not None and task + queue < n_tasks
@@ -66,10 +68,10 @@ def test_the_current_task_never_fades_and_old_ones_do_as_told(n_tasks, short_ter
 
 
 @pytest.mark.parametrize(
-    "memory, fades", [(Memory(), False), (Memory(short_term=[2]), True), (Memory(queue=4), True)]
+    "policy, forgets", [(LongTerm(), False), (ShortTerm((2,)), True), (Queue(4), True)]
 )
-def test_memory_says_whether_it_ever_forgets(memory, fades):
-    assert memory.fades is fades
+def test_policy_says_whether_it_ever_forgets(policy, forgets):
+    assert policy.forgets is forgets
 
 
 # ------------------------------------------------------------------- exact forgetting

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clsnet.classifier.ridge.rule import GRID, Sums, left_out_error, regress
+from clsnet.classifier.ridge.error_curve import GRID
+from clsnet.classifier.ridge.normal_equations import NormalEquations, left_out_error
+from clsnet.classifier.ridge.rule import regress
 from tests.literal import one_hot
 
 
@@ -25,8 +26,7 @@ def literal_error(A, Y, ridge):
 
 
 def error(A, Y, ridge):
-    gram, cross = torch.from_numpy(A.T @ A), torch.from_numpy(A.T @ Y)
-    return left_out_error(gram, cross, len(A), ridge)
+    return left_out_error(A.T @ A, A.T @ Y, len(A), ridge)
 
 
 @settings(deadline=None, max_examples=30)
@@ -47,9 +47,9 @@ def test_error_from_sums_equals_the_formula_with_the_hat_matrix(n, d, relative, 
 
 
 @pytest.mark.parametrize("n, d", [(200, 5), (200, 40), (60, 30), (80, 160)])
-def test_chosen_ridge_is_the_best_of_the_grid(n, d):
+def test_chosen_ridge_is_the_best_of_the_grid(n, d, on):
     A, Y = noisy_problem(n, d)
-    found = regress(Sums(torch.from_numpy(A.T @ A), torch.from_numpy(A.T @ Y), n))
+    found = regress(NormalEquations(on(A.T @ A), on(A.T @ Y), n))
     scale = (A**2).sum(axis=0).mean()
     enough = [r * scale for r in GRID if n - np.trace(hat(A, r * scale)) > 0.01 * n]
     errors = {r: literal_error(A, Y, r) for r in enough}
@@ -81,13 +81,13 @@ def test_random_probes_stand_in_for_the_trace_of_large_matrices(n, relative):
 def test_data_without_any_signal_gets_a_large_ridge():
     A, Y = noisy_problem(50, 40)
     shuffled = np.random.default_rng(1).permutation(Y)
-    sums = torch.from_numpy(A.T @ A), torch.from_numpy(A.T @ shuffled)
-    signal = torch.from_numpy(A.T @ A), torch.from_numpy(A.T @ Y)
-    assert regress(Sums(*sums, 50)).ridge > regress(Sums(*signal, 50)).ridge
+    noise = NormalEquations(A.T @ A, A.T @ shuffled, 50)
+    signal = NormalEquations(A.T @ A, A.T @ Y, 50)
+    assert regress(noise).ridge > regress(signal).ridge
 
 
-def test_features_that_are_all_zero_have_a_finite_answer():
-    zero = torch.zeros(3, 3, dtype=torch.float64)
-    found = regress(Sums(zero, zero[:, :2], 5))
+def test_features_that_are_all_zero_have_a_finite_answer(on):
+    zero = on(np.zeros((3, 3)))
+    found = regress(NormalEquations(zero, zero[:, :2], 5))
     assert found.ridge > 0
     assert found.error == pytest.approx(5 / 25)

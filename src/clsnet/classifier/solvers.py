@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from clsnet.arrays.devices import Array, Device, is_torch, library, namespace
 from clsnet.arrays.linalg import (
     cholesky_batch,
@@ -124,6 +126,7 @@ def iterating_pays(dimension: int, n_classes: int) -> bool:
     return factorisation + STEPS * step < n_classes * factorisation
 
 
+@np.errstate(all="ignore")  # what comes out is checked
 def solve_by_conjugate_gradients(shared: Array, diagonal: Array, rhs: Array) -> Array | None:
     """Solve all classes at once, or return None if the tolerance is missed.
 

@@ -61,6 +61,7 @@ class Sums:
         self._pending: list[Array] = []
         self._gram: Array | None = None
 
+    @np.errstate(over="ignore", invalid="ignore")  # `finite` tells
     def add(self, A: Array, y: np.ndarray) -> Sums:
         """Add one batch."""
         xp = namespace(A)
@@ -101,6 +102,7 @@ class Sums:
         return mirror(self._multiply())
 
     @property
+    @np.errstate(over="ignore", invalid="ignore")
     def finite(self) -> bool:
         """Whether no sum has overflowed."""
         rows, xp = self.rows, library(self.device)
