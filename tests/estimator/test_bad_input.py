@@ -33,7 +33,7 @@ def next_task(vectors):
 
 
 def weights(model):
-    return model.classifier_.omega.numpy()
+    return model.classifier_.omega
 
 
 # ------------------------------------------------------------------------------- samples

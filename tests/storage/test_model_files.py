@@ -451,7 +451,7 @@ for number in range(30):
     time.sleep(0.003 + 0.0007 * number)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    assert load(sys.argv[1]).classifier_.omega.equal(model.classifier_.omega)
+    assert (load(sys.argv[1]).classifier_.omega == model.classifier_.omega).all()
 print("whole after every kill")
 """
 

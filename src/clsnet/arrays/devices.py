@@ -86,7 +86,7 @@ def to_device(array: Array, device: Device) -> Array:
     torch = needed("torch", f"device {device}", "torch")
     if is_torch(array):
         return array.to(device)
-    return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+    return torch.from_numpy(np.asarray(array, order="C")).to(device)
 
 
 def to_numpy(array: Array) -> np.ndarray:

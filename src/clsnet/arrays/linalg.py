@@ -29,7 +29,7 @@ def double(array: Array) -> Array:
 
 def contiguous(array: Array) -> Array:
     """Return an array in C order, itself if it is already."""
-    return array.contiguous() if is_torch(array) else np.ascontiguousarray(array)
+    return array.contiguous() if is_torch(array) else np.asarray(array, order="C")
 
 
 def diagonal(matrix: Array) -> Array:

@@ -297,7 +297,8 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return probabilities, one column per class."""
-        return self.model_.probabilities(self._scores(X))
+        scores = self._scores(X)
+        return self.model_.probabilities(scores)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each sample."""

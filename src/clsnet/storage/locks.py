@@ -31,6 +31,8 @@ def locked(path: Path, say: Callable[[str], None] | None = None) -> Iterator[Non
     ['.model.lock']
     """
     filelock = needed("filelock", "changing a model", "vision")
+    if not path.parent.is_dir():  # filelock would make it
+        raise ClsnetError(f"cannot write {path}: No such file or directory.")
     lock = path.with_name(f".{path.name}.lock")
     # Threads of one process exclude each other too.
     guard = filelock.FileLock(lock, mode=0o666, thread_local=False, is_singleton=False)

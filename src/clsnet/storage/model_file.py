@@ -98,7 +98,7 @@ def _form(name: str) -> str:
 
 def _pack(name: str, array: np.ndarray) -> np.ndarray:
     if _form(name) not in (TRIANGLE, TRAPEZOID) or not len(array):
-        return np.ascontiguousarray(array).reshape(array.shape)
+        return np.asarray(array, order="C")
     return np.concatenate([row[i:] for i, row in enumerate(array)])
 
 

@@ -58,7 +58,7 @@ class About:
 
 def write_weights(path: Path, about: About, state: Mapping[str, Array]) -> None:
     """Write weights atomically."""
-    arrays = {name: np.ascontiguousarray(to_numpy(value)) for name, value in state.items()}
+    arrays = {name: np.asarray(to_numpy(value), order="C") for name, value in state.items()}
     metadata = {"format": FORMAT, "about": json.dumps(dataclasses.asdict(about))}
     write_atomically(path, safetensors.numpy.save(arrays, metadata=metadata))
 
