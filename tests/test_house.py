@@ -137,14 +137,35 @@ def test_torch_is_found_at_the_end_of_a_chain_and_in_a_parent_package(small_pack
     assert reached(graph, ["clsnet.classifier"], ("torch",))
 
 
+ABSENT = """
+import sys
+class Without:
+    def __init__(self, finder):
+        self.finder = finder
+    def find_spec(self, name, path=None, target=None):
+        hidden = name.partition(".")[0] in {absent!r}
+        return None if hidden else self.finder.find_spec(name, path, target)
+sys.meta_path[:] = map(Without, sys.meta_path)
+for name in {absent!r}:
+    sys.modules.pop(name, None)
+"""
+
+
 def python(code: str, *absent: str) -> str:
-    """Run code in a new process in which some modules cannot be imported."""
-    block = f"import sys; sys.modules.update(dict.fromkeys({absent!r}))\n"
+    """Run code in a new process that does not find some modules."""
     done = subprocess.run(
-        [sys.executable, "-c", block + code], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", ABSENT.format(absent=absent) + code],
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def test_what_is_absent_cannot_be_imported() -> None:
+    code = "try:\n    import json\nexcept ModuleNotFoundError as error:\n    print(error)"
+    assert python(code, "json") == "No module named 'json'\n"
 
 
 def loaded_by(code: str) -> set[str]:
