@@ -3,6 +3,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,16 @@ if TYPE_CHECKING:
     from clsnet import CLSNet
     from clsnet.data import TaskSequence
     from clsnet.data.sequences import Task
+
+IMPORTS_TORCH = re.compile(r"^(import|from) torch\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Where there is no torch, leave out the files that import it at their top."""
+    if find_spec("torch") or collection_path.suffix != ".py":
+        return None
+    return True if IMPORTS_TORCH.search(collection_path.read_text(encoding="utf-8")) else None
+
 
 ENVIRONMENT = {
     **os.environ,
