@@ -52,14 +52,17 @@ def has_gpu() -> bool:
 
 
 def namespace(*arrays: Array) -> Any:
-    """Return the array library of arrays, with the names of the array API standard."""
-    return array_namespace(*arrays)
+    """Return the array library of arrays, with the names of the array API standard.
+
+    NumPy has these names itself; `array_api_compat` gives them to torch.
+    """
+    return array_namespace(*arrays) if any(map(is_torch, arrays)) else np
 
 
 def library(device: Device) -> Any:
     """Return the array library of a device, with the names of the array API standard."""
     if device == CPU:
-        return array_namespace(np.empty(0))
+        return np
     return needed("array_api_compat.torch", f"device {device}", "torch")
 
 
