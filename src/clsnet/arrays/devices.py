@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_torch_array
+from array_api_compat import array_namespace
 
 from clsnet.errors import ClsnetError
 from clsnet.extras import needed
@@ -68,7 +68,8 @@ def library(device: Device) -> Any:
 
 def is_torch(array: Array) -> bool:
     """Whether an array is torch's."""
-    return bool(is_torch_array(array))
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(array, torch.Tensor)
 
 
 def device_of(array: Array) -> Device:
