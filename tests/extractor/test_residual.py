@@ -1,8 +1,9 @@
 import pytest
-import torch
-from torch.nn.functional import batch_norm, conv2d, linear, max_pool2d
 
-from clsnet.methods.common.residual import BLOCKS, Residual
+torch = pytest.importorskip("torch")
+from torch.nn.functional import batch_norm, conv2d, linear, max_pool2d  # noqa: E402
+
+from clsnet.methods.common.residual import BLOCKS, Residual  # noqa: E402
 
 
 def network(depth=18, small=True, n_classes=5):

@@ -1,102 +1,143 @@
 import copy
 import pickle
-import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
-import torch
-from torch import nn
 
-from clsnet.extractor.runtime.torch_module import PATIENCE, Runtime, fastest, in_pytorch
+from clsnet.errors import ClsnetError
+from clsnet.extractor.graph import Graph
+from clsnet.extractor.runtime import graph_runtime
+from clsnet.extractor.runtime.graph_runtime import GraphRuntime
+from clsnet.extractor.runtime.onnx_runtime import InONNXRuntime
+from clsnet.extractor.runtime.openvino import InOpenVINO
+from clsnet.extractor.runtime.threads import n_threads
 
-torch.manual_seed(0)
-NETWORK = (
-    nn.Sequential(
-        nn.Conv2d(3, 8, 3, stride=2),
-        nn.BatchNorm2d(8),
-        nn.ReLU6(),
-        nn.Conv2d(8, 8, 3, groups=8),
-        nn.AdaptiveAvgPool2d(2),
-        nn.Flatten(),
-    )
-    .eval()
-    .requires_grad_(False)
-)
-X = torch.randn(9, 3, 20, 20)
+SIZE = 20
+X = np.random.RandomState(0).standard_normal((9, 3, SIZE, SIZE)).astype(np.float32)
+RUNTIMES = ("openvino", "onnxruntime", "torch")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def two_threads():
+def drawn(*shape):
+    return np.random.RandomState(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+class Every:
+    """Writes a small network of every operator that our networks use."""
+
+    def __call__(self, graph: Graph, x: str) -> str:
+        x = graph.node(
+            "Conv", x, graph.constant(drawn(8, 3, 3, 3)), graph.constant(drawn(8)),
+            kernel_shape=[3, 3], strides=[2, 2], pads=[0, 0, 1, 1], group=1,
+        )  # fmt: skip
+        limits = (graph.constant(np.float32(limit)) for limit in (0, 6))
+        x = graph.node("Clip", x, *limits)
+        y = graph.node(
+            "Conv", x, graph.constant(drawn(8, 1, 3, 3)), graph.constant(drawn(8)),
+            kernel_shape=[3, 3], strides=[1, 1], pads=[1, 1, 1, 1], group=8,
+        )  # fmt: skip
+        x = graph.node("Relu", graph.node("Add", x, y))
+        x = graph.node("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+        mean = graph.node("ReduceMean", x, graph.constant([1]), keepdims=1)
+        y = graph.node("Div", graph.node("Sub", x, mean), graph.constant(np.float32(2)))
+        square = graph.node(
+            "ReduceMean", graph.node("Mul", y, y), graph.constant([2, 3]), keepdims=0
+        )
+        cells = graph.node(
+            "AveragePool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[0] * 4, count_include_pad=0
+        )
+        parts = [graph.node("Sqrt", square), graph.node("Flatten", cells, axis=1)]
+        return graph.node("Concat", *parts, axis=1)
+
+
+WIDTH = 8 + 8 * 4
+
+
+@pytest.fixture
+def only(monkeypatch):
+    """Make one runtime the only one that is installed."""
+
+    def hide(kept):
+        pytest.importorskip(kept)
+        for name in {"openvino", "onnxruntime"} - {kept}:
+            monkeypatch.setitem(sys.modules, name, None)
+        if kept != "torch":
+            monkeypatch.setitem(sys.modules, "clsnet.extractor.runtime.torch_graph", None)
+
+    return hide
+
+
+@pytest.fixture
+def two_threads(monkeypatch):
     """So that images are answered side by side."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
 
 
-class Fickle(nn.Module):
-    """Answers otherwise, or not at all, when it is being converted."""
-
-    def __init__(self, converted):
-        super().__init__()
-        self.converted = converted
-        self.weight = nn.Parameter(torch.ones(()), requires_grad=False)
-
-    def forward(self, x):
-        y = self.weight * x.flatten(1)
-        return self.converted(y) if torch.jit.is_tracing() else y
+@pytest.fixture(scope="module")
+def expected():
+    """What the definition of the operators says."""
+    reference = pytest.importorskip("onnx.reference")
+    run = reference.ReferenceEvaluator(GraphRuntime(Every(), SIZE).graph().model())
+    return np.concatenate([run.run(None, {"images": x[None]})[0] for x in X])
 
 
-def refuse(y):
-    raise NotImplementedError("this cannot be traced")
+@pytest.mark.parametrize("name", RUNTIMES)
+def test_runtimes_agree_with_the_definition(expected, only, name):
+    only(name)
+    answer = GraphRuntime(Every(), SIZE)(X)
+    assert answer.dtype == np.float32 and answer.shape == (9, WIDTH)
+    np.testing.assert_allclose(answer, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_fastest_answers_like_the_network():
-    run = fastest(NETWORK, X[:1])
-    torch.testing.assert_close(run(X), NETWORK(X), rtol=1e-4, atol=1e-5)
-
-
-def test_answer_to_an_image_is_the_same_to_the_bit_in_every_batch():
-    pytest.importorskip("openvino")
-    run = fastest(NETWORK, X[:1])
+@pytest.mark.parametrize("name", RUNTIMES)
+def test_answer_to_an_image_is_the_same_to_the_bit_in_every_batch(only, two_threads, name):
+    only(name)
+    run = GraphRuntime(Every(), SIZE)
     whole = run(X)
-    for rows in (slice(0, 1), slice(3, 4), slice(2, 9)):
-        assert torch.equal(run(X[rows]), whole[rows])
+    for rows in (slice(0, 1), slice(3, 4), slice(2, 9), slice(0, 0)):
+        np.testing.assert_array_equal(run(X[rows]), whole[rows])
 
 
-def test_images_may_lie_in_any_layout():
-    run = fastest(NETWORK, X[:1])
-    for x in (X.to(memory_format=torch.channels_last), X.flip(-1).flip(-1), X[::2]):
-        torch.testing.assert_close(run(x), NETWORK(x), rtol=1e-4, atol=1e-5)
+@pytest.mark.parametrize("name", RUNTIMES)
+def test_images_may_lie_in_any_layout(only, name):
+    only(name)
+    run = GraphRuntime(Every(), SIZE)
+    whole = run(X)
+    by_pixel = np.ascontiguousarray(X.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+    np.testing.assert_array_equal(run(by_pixel), whole)
+    np.testing.assert_array_equal(run(X[::2]), whole[::2])
+    np.testing.assert_array_equal(run(X[..., ::-1].copy()[..., ::-1]), whole)
 
 
-def test_no_image_has_no_answer():
-    assert fastest(NETWORK, X[:1])(X[:0]).shape == (0, 32)
-    assert in_pytorch(NETWORK, X[:0]).shape == (0, 32)
+def test_tensors_are_answered_by_torch_where_they_are(expected, monkeypatch):
+    torch = pytest.importorskip("torch")
+    run = GraphRuntime(Every(), SIZE)
+    monkeypatch.setattr(graph_runtime, "InOpenVINO", None)
+    answer = run(torch.from_numpy(X))
+    assert isinstance(answer, torch.Tensor)
+    np.testing.assert_allclose(answer.numpy(), expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("converted", [refuse, lambda y: 2 * y, lambda y: y + 1e-2])
-def test_network_that_cannot_be_converted_faithfully_stays_in_pytorch(converted):
-    network = Fickle(converted)
-    assert torch.equal(fastest(network, X[:1])(X), X.flatten(1))
-
-
-def test_pytorch_does_where_there_is_no_openvino(monkeypatch):
+def test_openvino_comes_first_then_onnx_runtime(monkeypatch):
+    pytest.importorskip("openvino")
+    pytest.importorskip("onnxruntime")
+    graph = GraphRuntime(Every(), SIZE).graph()
+    assert isinstance(graph_runtime._compiled(graph, "cpu"), InOpenVINO)
     monkeypatch.setitem(sys.modules, "openvino", None)
-    torch.testing.assert_close(fastest(NETWORK, X[:1])(X), NETWORK(X), rtol=1e-5, atol=1e-6)
+    assert isinstance(graph_runtime._compiled(graph, "cpu"), InONNXRuntime)
 
 
-def test_conversion_works_within_inference_mode():
-    with torch.inference_mode():
-        x = X.clone()
-        run = fastest(NETWORK, x[:1])
-        torch.testing.assert_close(run(x), NETWORK(x), rtol=1e-4, atol=1e-5)
+def test_no_runtime_names_the_extra(only):
+    pytest.importorskip("onnx")
+    only("onnx")
+    with pytest.raises(ClsnetError, match=r"a network needs openvino: pip install 'clsnet\[vision"):
+        GraphRuntime(Every(), SIZE)(X)
 
 
-def test_answers_are_not_mixed_up_between_threads():
-    run = fastest(NETWORK, X[:1])
-    batches = [torch.randn(20, 3, 20, 20) for _ in range(6)]
+def test_answers_are_not_mixed_up_between_threads(two_threads):
+    run = GraphRuntime(Every(), SIZE)
+    batches = [drawn(20 + i, 3, SIZE, SIZE) for i in range(6)]
     answers = {}
     threads = [
         threading.Thread(target=lambda i=i: answers.update({i: run(batches[i])})) for i in range(6)
@@ -106,45 +147,28 @@ def test_answers_are_not_mixed_up_between_threads():
     for thread in threads:
         thread.join()
     for i, batch in enumerate(batches):
-        torch.testing.assert_close(answers[i], NETWORK(batch), rtol=1e-4, atol=1e-5)
+        np.testing.assert_array_equal(answers[i], run(batch))
 
 
-def test_first_images_do_not_wait_for_a_conversion():
-    code = f"""
-import sys, torch
-from torch import nn
-from clsnet.extractor.runtime.torch_module import Runtime
-run = Runtime(nn.Sequential(nn.Conv2d(3, 2, 3), nn.Flatten()))
-for _ in range({PATIENCE - 1}):
-    run(torch.zeros(1, 3, 4, 4))
-assert "openvino" not in sys.modules
-run(torch.zeros(1, 3, 4, 4))
-print("openvino" in sys.modules)
-"""
-    pytest.importorskip("openvino")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.strip() == "True", done.stderr
-
-
-def test_copies_share_the_network_and_pickles_hold_it():
-    runtime = Runtime(NETWORK)
-    expected = runtime(X.repeat(PATIENCE, 1, 1, 1))[:9]
+def test_copies_share_what_is_compiled_and_pickles_leave_it_out():
+    runtime = GraphRuntime(Every(), SIZE)
+    answer = runtime(X)
     assert copy.deepcopy(runtime) is runtime
-    again = pickle.loads(pickle.dumps(runtime))
-    torch.testing.assert_close(again(X), expected, rtol=1e-4, atol=1e-5)
+    pickled = pickle.dumps(runtime)
+    assert len(pickled) < 1000
+    np.testing.assert_array_equal(pickle.loads(pickled)(X), answer)
 
 
-def test_moving_makes_another_network_only_if_something_moves():
-    runtime = Runtime(NETWORK)
-    assert runtime.moved(lambda tensor: tensor) is runtime
-    moved = runtime.moved(lambda tensor: tensor.double() if tensor.is_floating_point() else tensor)
-    assert next(moved.network.parameters()).dtype == torch.float64
-    assert next(runtime.network.parameters()).dtype == torch.float32
+@pytest.mark.parametrize("told, number", [("3", 3), (" 2 ", 2), ("4,2", 4)])
+def test_the_environment_says_how_many_threads_there_are(monkeypatch, told, number):
+    monkeypatch.setenv("OMP_NUM_THREADS", told)
+    assert n_threads() == number
 
 
-def test_once_settled_every_image_is_treated_alike():
-    pytest.importorskip("openvino")
-    first, second = Runtime(NETWORK), Runtime(NETWORK)
-    first.settle()
-    second(X.repeat(PATIENCE, 1, 1, 1))
-    assert torch.equal(first(X), second(X))
+@pytest.mark.parametrize("told", ["", "0", "-1", "many"])
+def test_what_is_no_number_of_threads_is_ignored(monkeypatch, told):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    usual = n_threads()
+    assert usual >= 1
+    monkeypatch.setenv("OMP_NUM_THREADS", told)
+    assert n_threads() == usual

@@ -1,12 +1,17 @@
 import pytest
-import torch
-from torch import nn
-from torch.nn.functional import conv2d
 
-from clsnet.extractor.backbones import split
-from clsnet.methods.common.residual import Residual
-from clsnet.extractor.runtime.torch_module import in_pytorch
-from clsnet.extractor.runtime.split_convolutions import SplitConvolutions, halves, on_tensor_cores
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+from torch.nn.functional import conv2d  # noqa: E402
+
+from clsnet.extractor.runtime import split_convolutions as split  # noqa: E402
+from clsnet.extractor.runtime.split_convolutions import (  # noqa: E402
+    SplitConvolutions,
+    halves,
+    in_parts,
+    on_tensor_cores,
+)
+from clsnet.methods.common.residual import Residual  # noqa: E402
 
 GPU = torch.cuda.is_available()
 HIDDEN = 1 << 23
@@ -98,5 +103,5 @@ def test_a_gpu_answers_like_a_cpu():
     network = Residual(18, small=True).eval().requires_grad_(False)
     x = torch.rand(130, 3, 32, 32)
     expected = network(x)
-    answer = in_pytorch(network.cuda(), x.cuda()).cpu()
+    answer = in_parts(network.cuda(), x.cuda()).cpu()
     assert (answer - expected).norm() < 2e-5 * expected.norm()

@@ -143,12 +143,13 @@ class Graph:
             helper.make_node(node.operator, node.inputs, node.outputs, **node.attributes)
             for node in self.nodes
         ]
-        constants = [
-            onnx.numpy_helper.from_array(value, name) for name, value in self.constants.items()
-        ]
-        graph = helper.make_graph(nodes, "clsnet", inputs, outputs, constants)
+        graph = helper.make_graph(nodes, "clsnet", inputs, outputs)
         opset = [helper.make_opsetid("", OPSET)]
         model = helper.make_model(graph, opset_imports=opset, ir_version=IR_VERSION)
+        for name, value in self.constants.items():  # in place, as helpers would copy them thrice
+            tensor = model.graph.initializer.add(name=name, dims=value.shape)
+            tensor.data_type = helper.np_dtype_to_tensor_dtype(value.dtype)
+            tensor.raw_data = value.tobytes()
         helper.set_model_props(model, dict(metadata or {}))
         return model
 

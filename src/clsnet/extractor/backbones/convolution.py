@@ -65,8 +65,11 @@ class Convolution:
             for name in ("weight", "bias", "running_mean", "running_var")
         )
         factor = gain / np.sqrt(variance + self.epsilon)
-        weight = state[f"{self.name}.weight"] * factor[:, None, None, None]
-        return np.asarray(weight, np.float32, "C"), np.asarray(bias - mean * factor, np.float32)
+        weight = state[f"{self.name}.weight"]
+        folded = np.empty(weight.shape, np.float32)
+        factors = factor[:, None, None, None]
+        np.multiply(weight, factors, out=folded, dtype=np.float64, casting="same_kind")
+        return folded, np.asarray(bias - mean * factor, np.float32)
 
     def write(self, graph: Graph, state: State, x: Map) -> Map:
         """Write it into a graph."""
