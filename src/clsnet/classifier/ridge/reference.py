@@ -18,6 +18,8 @@ def ridge_regression(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return Omega and the left-out error over N for each ridge.
 
+    The error is infinite where too little is left to tell it from rounding.
+
     Parameters
     ----------
     A, Y
@@ -43,7 +45,8 @@ def ridge_regression(
     for ridge in ridges:
         omega = vectors @ (projected / (values + ridge)[:, None])
         residual = (weights[:, None] * (Y - A @ omega) ** 2).sum()
-        df = (values / (values + ridge)).sum()
+        left = n_samples - (values / (values + ridge)).sum()
+        told = residual > 1e-9 * n_samples and left >= 0.01 * n_samples
         omegas.append(omega)
-        errors.append(residual / (n_samples - df) ** 2)
+        errors.append(residual / left**2 if told else np.inf)
     return np.stack(omegas), np.array(errors)
