@@ -113,7 +113,10 @@ def _graph(taught: Model, scale: float, threshold: float) -> Graph:
     size = taught.sample_shape[-1]
     images = graph.input("images", np.uint8, ("n", size, size, 3))
     A = taught.extractor.write_graph(graph, graph.node("Transpose", images, perm=[0, 3, 1, 2]))
-    number = lambda value: graph.constant(np.asarray(value, np.float32))  # noqa: E731
+
+    def number(value: Any) -> str:
+        return graph.constant(np.asarray(value, np.float32))
+
     scores = graph.node("MatMul", A, number(taught.classifier.omega))
     chances = graph.node("Softmax", graph.node("Div", scores, number(scale)), axis=1)
     columns = graph.constant(np.array([1], np.int64))

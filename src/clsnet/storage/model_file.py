@@ -31,9 +31,10 @@ def numbers(name: str, array: Array) -> int:
     >>> numbers("trace.0.gram", np.eye(3)), numbers("omega", np.eye(3))
     (6, 9)
     """
-    total = math.prod(array.shape)
+    total: int = math.prod(array.shape)
     if _form(name) in (TRIANGLE, TRAPEZOID):
-        return total - len(array) * (len(array) - 1) // 2
+        below = len(array) * (len(array) - 1) // 2
+        return total - below
     return total
 
 
