@@ -14,6 +14,8 @@ import torch
 from clsnet import CLSNet, load
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones import HuggingFace, resolve_backbone
+from clsnet.extractor.graph import Graph
+from clsnet.extractor.runtime.openvino import InOpenVINO
 from clsnet.extractor.runtime.torch_module import fastest
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 3, 40, 40), dtype=np.uint8)
@@ -75,6 +77,14 @@ def resnet(tmp_path_factory):
     return saved(transformers.ResNetModel(config), tmp_path_factory.mktemp("resnet"), **options)
 
 
+def normalised(backbone, *size):
+    return torch.from_numpy(backbone.normalised(IMAGES, *size))
+
+
+def features(backbone, images=IMAGES):
+    return torch.from_numpy(backbone.transform(backbone.as_input(images)))
+
+
 def rooted(v):
     return v.sign() * v.abs().sqrt()
 
@@ -94,9 +104,9 @@ def states(folder, x, **options):
 def test_transformer_gives_class_token_and_means_of_patches_of_its_last_four_layers(vit):
     backbone = HuggingFace(vit, views=1)
     expected = []
-    for state in states(vit, backbone.normalised(torch.from_numpy(IMAGES)))[-4:]:
+    for state in states(vit, normalised(backbone))[-4:]:
         expected += [state[:, 0], *both_means(state[:, 1:], 1)]
-    Z = backbone(backbone.as_input(IMAGES))
+    Z = features(backbone)
     assert Z.shape == (5, 4 * 3 * 16)
     torch.testing.assert_close(Z, rooted(torch.cat(expected, dim=1)), rtol=1e-3, atol=1e-3)
 
@@ -104,20 +114,21 @@ def test_transformer_gives_class_token_and_means_of_patches_of_its_last_four_lay
 def test_transformer_looks_at_larger_images_with_its_positions_stretched(vit):
     backbone = HuggingFace(vit, taps="many", views=1)
     backbone.fit(IMAGES, np.random.RandomState(0))
-    larger = backbone.normalised(torch.from_numpy(IMAGES), 48)
+    larger = normalised(backbone, 48)
     expected = []
     for state in states(vit, larger, interpolate_pos_encoding=True)[-4:]:
         expected += [state[:, 0], *both_means(state[:, 1:], 1)]
-    expected = (rooted(torch.cat(expected, dim=1)) - backbone.centre[192:]) * backbone.factor[192:]
-    Z = backbone(backbone.as_input(IMAGES))
+    centre, factor = (torch.from_numpy(v[192:]) for v in (backbone.centre, backbone.factor))
+    expected = (rooted(torch.cat(expected, dim=1)) - centre) * factor
+    Z = features(backbone)
     assert Z.shape == (5, 2 * 192)
     torch.testing.assert_close(Z[:, 192:], expected, rtol=1e-3, atol=1e-2)
 
 
 def test_last_layer_of_a_transformer_is_its_class_token(vit):
     backbone = HuggingFace(vit, taps="last", views=1)
-    expected = states(vit, backbone.normalised(torch.from_numpy(IMAGES)))[-1][:, 0]
-    Z = backbone(backbone.as_input(IMAGES))
+    expected = states(vit, normalised(backbone))[-1][:, 0]
+    Z = features(backbone)
     torch.testing.assert_close(Z, rooted(expected), rtol=1e-3, atol=1e-3)
 
 
@@ -125,10 +136,10 @@ def test_last_layer_of_a_transformer_is_its_class_token(vit):
 def test_convolutional_model_gives_means_of_its_maps(resnet, taps, depths):
     backbone = HuggingFace(resnet, taps=taps, views=1)
     assert backbone.size == 64
-    maps = states(resnet, backbone.normalised(torch.from_numpy(IMAGES)))[-depths:]
+    maps = states(resnet, normalised(backbone))[-depths:]
     parts = [part for state in maps for part in both_means(state, (2, 3))]
     parts = parts if taps == "several" else parts[:1]
-    Z = backbone(backbone.as_input(IMAGES))
+    Z = features(backbone)
     assert Z.shape == (5, 2 * 56 if depths == 4 else 20)
     torch.testing.assert_close(Z, rooted(torch.cat(parts, dim=1)), rtol=1e-3, atol=1e-3)
 
@@ -143,19 +154,17 @@ def test_tokens_without_a_class_token_are_averaged(tmp_path):
     folder = saved(transformers.SwinModel(config), tmp_path)
     backbone = HuggingFace(folder, views=1)
     expected = [
-        part
-        for state in states(folder, backbone.normalised(torch.from_numpy(IMAGES)))[-4:]
-        for part in both_means(state, 1)
+        part for state in states(folder, normalised(backbone))[-4:] for part in both_means(state, 1)
     ]
-    Z = backbone(backbone.as_input(IMAGES))
+    Z = features(backbone)
     torch.testing.assert_close(Z, rooted(torch.cat(expected, dim=1)), rtol=1e-3, atol=1e-3)
 
 
 def test_images_are_cropped_to_the_size_and_normalised_as_the_model_says(vit, tmp_path):
     backbone = HuggingFace(vit)
     assert backbone.size == 32
-    grey = backbone.normalised(torch.full((1, 3, 32, 32), 255, dtype=torch.uint8))[0, :, 0, 0]
-    torch.testing.assert_close(grey, torch.tensor([3.0, 2.0, 4 / 3]))
+    grey = backbone.normalised(np.full((1, 3, 32, 32), 255, dtype=np.uint8))[0, :, 0, 0]
+    np.testing.assert_allclose(grey, [3.0, 2.0, 4 / 3], rtol=1e-5)
     from transformers import AutoModel
 
     processor = {"image_processor_type": "CLIPImageProcessor", "do_normalize": False}
@@ -164,23 +173,27 @@ def test_images_are_cropped_to_the_size_and_normalised_as_the_model_says(vit, tm
     folder = saved(network, tmp_path, do_center_crop=True, **processor, **sizes)
     backbone = HuggingFace(folder)
     assert backbone.size == 32
-    assert backbone.normalised(torch.full((1, 8, 8), 255, dtype=torch.uint8)).unique() == 1
+    white = backbone.normalised(np.full((1, 8, 8), 255, dtype=np.uint8))
+    np.testing.assert_allclose(white, np.ones((1, 3, 32, 32)), atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["vit", "resnet"])
 def test_fastest_runtime_agrees_with_eager_pytorch(request, name):
     backbone = HuggingFace(request.getfixturevalue(name))
-    x = backbone.normalised(torch.from_numpy(IMAGES))
-    run = fastest(backbone.tapped, x[:1])
-    torch.testing.assert_close(run(x), backbone.tapped(x), rtol=1e-4, atol=1e-4)
+    tapped = backbone._tapped[backbone.size]
+    run = fastest(tapped, backbone.size)
+    pytest.importorskip("openvino")
+    assert isinstance(run, InOpenVINO)
+    x = normalised(backbone)
+    torch.testing.assert_close(torch.from_numpy(run(x.numpy())), tapped(x), rtol=1e-4, atol=1e-4)
 
 
 def test_features_of_an_image_ignore_the_rest_of_the_batch(vit):
     backbone = HuggingFace(vit)
     backbone.fit(IMAGES, np.random.RandomState(0))
-    together = backbone(backbone.as_input(IMAGES))
-    alone = torch.cat([backbone(backbone.as_input(IMAGES[i : i + 1])) for i in range(5)])
-    torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-5)
+    together = features(backbone)
+    alone = torch.cat([features(backbone, IMAGES[i : i + 1]) for i in range(5)])
+    assert torch.equal(together, alone)
 
 
 def test_model_tells_the_classes_that_it_was_trained_on(vit, resnet):
@@ -211,11 +224,11 @@ def test_features_of_a_classifier_are_those_of_its_layers(classifier, taps):
 
     backbone = HuggingFace(classifier, taps=taps, views=1)
     whole = AutoModelForImageClassification.from_pretrained(classifier)
-    x = backbone.normalised(torch.from_numpy(IMAGES))
+    x = normalised(backbone)
     with torch.no_grad():
         last = whole.vit(x).last_hidden_state
     expected = [last[:, 0], *both_means(last[:, 1:], 1)] if taps == "several" else [last[:, 0]]
-    Z = backbone(backbone.as_input(IMAGES))[:, -16 * len(expected) :]
+    Z = features(backbone)[:, -16 * len(expected) :]
     torch.testing.assert_close(Z, rooted(torch.cat(expected, dim=1)), rtol=1e-3, atol=1e-3)
 
 
@@ -330,10 +343,39 @@ except Exception as error:
     assert [path for path in server.asked if "some" in path] == ["/api/models/some/other"]
 
 
-def test_missing_package_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(ClsnetError, match=r"hf:x needs transformers: pip install 'clsnet\[hub\]'"):
+@pytest.mark.parametrize("absent", ["torch", "transformers"])
+def test_missing_package_names_the_extra(monkeypatch, absent):
+    monkeypatch.setitem(sys.modules, absent, None)
+    said = rf"hf:x needs {absent}: pip install 'clsnet\[hub\]'"
+    with pytest.raises(ClsnetError, match=said):
         resolve_backbone("hf:x", (3, 8, 8))
+
+
+@pytest.mark.parametrize("name", ["vit", "resnet"])
+def test_network_is_exported(request, name):
+    pytest.importorskip("onnxscript")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    backbone = HuggingFace(request.getfixturevalue(name))
+    backbone.fit(IMAGES, np.random.RandomState(0))
+    graph = Graph()
+    images = graph.input("images", np.uint8, ("n", 3, 40, 40))
+    graph.output("Z", backbone.write_graph(graph, images))
+    session = onnxruntime.InferenceSession(graph.serialised(), providers=["CPUExecutionProvider"])
+    for n in (1, 5):
+        [Z] = session.run(None, {"images": IMAGES[:n]})
+        np.testing.assert_allclose(Z, features(backbone)[:n], atol=1e-2)
+
+
+def test_code_of_a_model_is_never_run(vit, tmp_path):
+    folder = shutil.copytree(vit, tmp_path / "coded")
+    config = json.loads((folder / "config.json").read_text())
+    config["model_type"] = "mine"
+    config["auto_map"] = {"AutoConfig": "mine.Config", "AutoModel": "mine.Model"}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "mine.py").write_text(f"open({str(tmp_path / 'made')!r}, 'w')")
+    with pytest.raises(ClsnetError, match="cannot load hf:"):
+        HuggingFace(str(folder))
+    assert not (tmp_path / "made").exists()
 
 
 @pytest.mark.parametrize("name", ["vit", "resnet"])

@@ -1,9 +1,8 @@
 import pytest
+import torch
+from torch.nn.functional import batch_norm, conv2d, linear, max_pool2d
 
-torch = pytest.importorskip("torch")
-from torch.nn.functional import batch_norm, conv2d, linear, max_pool2d  # noqa: E402
-
-from clsnet.methods.common.residual import BLOCKS, Residual  # noqa: E402
+from clsnet.methods.common.residual import BLOCKS, Residual
 
 
 def network(depth=18, small=True, n_classes=5):

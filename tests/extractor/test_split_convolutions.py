@@ -1,17 +1,16 @@
 import pytest
+import torch
+from torch import nn
+from torch.nn.functional import conv2d
 
-torch = pytest.importorskip("torch")
-from torch import nn  # noqa: E402
-from torch.nn.functional import conv2d  # noqa: E402
-
-from clsnet.extractor.runtime import split_convolutions as split  # noqa: E402
-from clsnet.extractor.runtime.split_convolutions import (  # noqa: E402
+from clsnet.extractor.runtime import split_convolutions as split
+from clsnet.extractor.runtime.split_convolutions import (
     SplitConvolutions,
     halves,
     in_parts,
     on_tensor_cores,
 )
-from clsnet.methods.common.residual import Residual  # noqa: E402
+from clsnet.methods.common.residual import Residual
 
 GPU = torch.cuda.is_available()
 HIDDEN = 1 << 23

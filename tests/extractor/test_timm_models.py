@@ -30,6 +30,14 @@ def model(request, timm, tmp_path):
     return f"local-dir:{tmp_path}", network.eval()
 
 
+def normalised(backbone):
+    return torch.from_numpy(backbone.normalised(IMAGES))
+
+
+def features(backbone):
+    return torch.from_numpy(backbone.transform(backbone.as_input(IMAGES)))
+
+
 def rooted(v):
     return v.sign() * v.abs().sqrt()
 
@@ -37,10 +45,10 @@ def rooted(v):
 def test_last_layer_is_what_the_head_is_given(model):
     name, network = model
     backbone = Timm(name, taps="last", views=1)
-    x = backbone.normalised(torch.from_numpy(IMAGES))
+    x = normalised(backbone)
     with torch.no_grad():
         expected = network.forward_head(network.forward_features(x), pre_logits=True)
-    Z = backbone(backbone.as_input(IMAGES))
+    Z = features(backbone)
     torch.testing.assert_close(Z, rooted(expected), rtol=1e-3, atol=1e-3)
 
 
@@ -48,8 +56,9 @@ def test_several_depths_are_the_last_four_maps_that_timm_offers(model):
     name, network = model
     backbone = Timm(name, views=1)
     assert backbone.size == network.pretrained_cfg["input_size"][-1]
-    x = backbone.normalised(torch.from_numpy(IMAGES))
-    maps = [part for part in backbone.maps(x) if part.ndim == 4]
+    x = normalised(backbone)
+    tapped = backbone._tapped[backbone.size]
+    maps = [part for part in tapped.outputs.maps(tapped.network, x) if part.ndim == 4]
     assert len(maps) == 4
     if hasattr(network, "forward_intermediates"):
         with torch.no_grad():
@@ -71,9 +80,10 @@ def test_unknown_model_is_one_line(timm):
         Timm("nonsense")
 
 
-def test_missing_package_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "timm", None)
-    with pytest.raises(ClsnetError, match=r"timm:x needs timm: pip install 'clsnet\[timm\]'"):
+@pytest.mark.parametrize("absent", ["torch", "timm"])
+def test_missing_package_names_the_extra(monkeypatch, absent):
+    monkeypatch.setitem(sys.modules, absent, None)
+    with pytest.raises(ClsnetError, match=rf"timm:x needs {absent}: pip install 'clsnet\[timm\]'"):
         resolve_backbone("timm:x", (3, 8, 8))
 
 

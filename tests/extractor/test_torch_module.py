@@ -5,15 +5,14 @@ import threading
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-from torch import nn  # noqa: E402
-
-from clsnet.errors import ClsnetError  # noqa: E402
-from clsnet.extractor.graph import Graph  # noqa: E402
-from clsnet.extractor.runtime.openvino import InOpenVINO  # noqa: E402
-from clsnet.extractor.runtime.split_convolutions import in_parts  # noqa: E402
-from clsnet.extractor.runtime.torch_module import (  # noqa: E402
+from clsnet.errors import ClsnetError
+from clsnet.extractor.graph import Graph
+from clsnet.extractor.runtime.openvino import InOpenVINO
+from clsnet.extractor.runtime.split_convolutions import in_parts
+from clsnet.extractor.runtime.torch_module import (
     ModuleRuntime,
     TappedModule,
     fastest,

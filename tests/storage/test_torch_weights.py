@@ -1,5 +1,4 @@
 import io
-import os
 import pickle
 import struct
 import zipfile
@@ -273,7 +272,7 @@ def test_any_bytes_give_weights_or_a_clsnet_error(tmp_path_factory, contents):
             assert isinstance(read_torch_weights(path), dict)
         except ClsnetError as error:
             assert str(path) in str(error)
-    os.unlink(path)
+    path.unlink()
 
 
 def test_dictionaries_may_say_more_about_themselves(tmp_path):

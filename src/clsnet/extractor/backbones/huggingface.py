@@ -189,7 +189,7 @@ def _parts(state: Any) -> list[Any]:
         return [state]
     side = math.isqrt(state.shape[1])
     n_other = state.shape[1] - side**2
-    patches = state[:, n_other:].mT.reshape(len(state), -1, side, side)
+    patches = state[:, n_other:].transpose(1, 2).reshape(state.shape[0], -1, side, side)
     return [state[:, 0], patches] if n_other else [patches]
 
 
