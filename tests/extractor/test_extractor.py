@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
-import torch
 from sklearn.datasets import load_digits
 
-from clsnet.extractor import Augmentation, Extractor, Identity, Patches
+from clsnet.arrays.devices import device_of, to_device, to_numpy
+from clsnet.errors import ClsnetError
+from clsnet.extractor import Augmentation, Backbone, Extractor, Identity, Patches
 from clsnet.extractor.extractor import FIT_SAMPLES
 
-CPU = torch.device("cpu")
+CPU = "cpu"
 IMAGES = load_digits().images
 VECTORS = IMAGES.reshape(len(IMAGES), -1)
 DEMO = {"connection": "G*", "unit": True, "tanh_nodes": 6, "relu_nodes": 9, "weights": "normal"}
@@ -30,75 +31,85 @@ CASES = {
 }
 
 
+@pytest.fixture(params=["numpy", "torch"], scope="module")
+def device(request):
+    return "cpu" if request.param == "numpy" else pytest.importorskip("torch").device("cpu")
+
+
 @pytest.fixture(params=CASES, scope="module")
-def case(request):
+def case(request, device):
     X, backbone, options = CASES[request.param]
-    return X, extractor(backbone and backbone(), seed=4, **options).fit(X[:100], CPU)
+    return X, extractor(backbone and backbone(), seed=4, **options).fit(X[:100], device)
+
+
+def represented(g, X):
+    return to_numpy(g.transform(X))
 
 
 def test_representations_are_the_augmentation_of_the_backbone(case):
     X, g = case
-    A = g.transform(X[:7])
+    A = represented(g, X[:7])
     assert A.shape == (7, g.dimension)
-    expected = g.augmentation(g.backbone(g.backbone.as_input(X[:7])))
-    torch.testing.assert_close(A, expected, rtol=1e-5, atol=1e-5)
+    x = to_device(g.backbone.as_input(X[:7]), g.device)
+    expected = to_numpy(g.augmentation.transform(g.backbone.transform(x)))
+    np.testing.assert_allclose(A, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_representation_of_a_sample_ignores_the_rest_of_the_batch(case):
     X, g = case
-    together = g.transform(X[100:120])
-    alone = torch.cat([g.transform(X[i : i + 1]) for i in range(100, 120)])
-    tolerance = 1e-9 if together.dtype == torch.float64 else 1e-3
-    torch.testing.assert_close(together, alone, rtol=tolerance, atol=tolerance)
+    together = represented(g, X[100:120])
+    alone = np.concatenate([represented(g, X[i : i + 1]) for i in range(100, 120)])
+    tolerance = 1e-9 if together.dtype == np.float64 else 1e-3
+    np.testing.assert_allclose(together, alone, rtol=tolerance, atol=tolerance)
 
 
 def test_more_samples_than_a_batch_are_represented_alike(case):
     X, g = case
     n = 1200 if X is VECTORS else 150
-    whole, half = g.transform(X[:n]), g.transform(X[n // 2 : n])
-    torch.testing.assert_close(whole[n // 2 :], half, rtol=1e-3, atol=1e-3)
+    whole, half = represented(g, X[:n]), represented(g, X[n // 2 : n])
+    np.testing.assert_allclose(whole[n // 2 :], half, rtol=1e-3, atol=1e-3)
 
 
 def test_refitted_to_the_same_samples_is_the_same_map(case):
     X, g = case
-    again = g.refitted(X[:100], CPU)
+    again = g.refitted(X[:100], g.device)
     assert again is not g
-    assert torch.equal(again.transform(X[:9]), g.transform(X[:9]))
+    assert np.array_equal(represented(again, X[:9]), represented(g, X[:9]))
 
 
 def test_refitting_leaves_the_original_alone(case):
     X, g = case
-    before = g.transform(X[:9]).clone()
-    g.refitted(X[200:300] + 1, CPU)
-    assert torch.equal(g.transform(X[:9]), before)
+    before = represented(g, X[:9]).copy()
+    g.refitted(X[200:300] + 1, g.device)
+    assert np.array_equal(represented(g, X[:9]), before)
 
 
 def test_another_seed_is_another_map():
     one, two = (extractor(seed=s, connection="G").fit(VECTORS[:100], CPU) for s in (1, 2))
-    assert not torch.equal(one.augmentation.weight, two.augmentation.weight)
+    assert not np.array_equal(one.augmentation.weight, two.augmentation.weight)
 
 
 def test_random_numbers_do_not_depend_on_how_many_samples_there_are():
     many = np.random.default_rng(0).standard_normal((FIT_SAMPLES + 1, 2))
     g = extractor(connection="G", tanh_nodes=4, relu_nodes=3).fit(many, CPU)
     few = g.refitted(many[:50], CPU)
-    assert torch.equal(g.augmentation.weight, few.augmentation.weight)
-    assert torch.equal(g.augmentation.relu_weight, few.augmentation.relu_weight)
-    assert torch.equal(g.augmentation.relu_bias, few.augmentation.relu_bias)
+    assert np.array_equal(g.augmentation.weight, few.augmentation.weight)
+    assert np.array_equal(g.augmentation.relu_weight, few.augmentation.relu_weight)
+    assert np.array_equal(g.augmentation.relu_bias, few.augmentation.relu_bias)
 
 
 def test_filters_and_nodes_of_images_do_not_depend_on_how_many_images_there_are():
     g = extractor(small_patches(), connection="G").fit(IMAGES[:100], CPU)
     few = g.refitted(IMAGES[100:117], CPU)
-    assert torch.equal(g.backbone.bank3, few.backbone.bank3)
-    assert torch.equal(g.augmentation.weight, few.augmentation.weight)
+    assert np.array_equal(g.backbone.bank3, few.backbone.bank3)
+    assert np.array_equal(g.augmentation.weight, few.augmentation.weight)
 
 
 def test_a_large_task_is_fitted_to_a_sample_that_follows_from_the_seed():
     many = np.random.default_rng(0).standard_normal((FIT_SAMPLES + 500, 2))
     one, again, other = (extractor(seed=s, connection="Z").fit(many, CPU) for s in (1, 1, 2))
-    assert torch.equal(one.backbone.shift, again.backbone.shift)
-    assert not torch.equal(one.backbone.shift, other.backbone.shift)
+    assert np.array_equal(one.backbone.shift, again.backbone.shift)
+    assert not np.array_equal(one.backbone.shift, other.backbone.shift)
     np.testing.assert_allclose(one.backbone.shift, many.mean(axis=0), atol=0.02)
 
 
@@ -109,11 +120,11 @@ def test_remembered_features_are_used_again_and_only_within_the_context():
         first = g.transform(VECTORS[:50])
         assert g.transform(VECTORS[:50]) is first
         other = g.transform(VECTORS[50:100])
-        assert not torch.equal(other, first)
+        assert not np.array_equal(other, first)
         assert len(features) == 2
     outside = g.transform(VECTORS[:50])
     assert outside is not first
-    assert torch.equal(outside, first)
+    assert np.array_equal(outside, first)
     assert len(features) == 2
 
 
@@ -122,5 +133,72 @@ def test_remembered_features_tell_views_of_one_array_apart():
     X = VECTORS[:40].copy()
     with g.remembering({}):
         for view in (X, X[:20], X[::2], X[::-1], X[5:25]):
-            expected = g.augmentation(g.backbone(g.backbone.as_input(view)))
-            assert torch.equal(g.transform(view), expected)
+            expected = g.augmentation.transform(g.backbone.transform(g.backbone.as_input(view)))
+            assert np.array_equal(g.transform(view), expected)
+
+
+STATE = {f"augmentation.{name}" for name in Augmentation().state()}
+
+
+@pytest.mark.parametrize(
+    "X, backbone, names",
+    [
+        (VECTORS, Identity, {"backbone.shift", "backbone.factor"}),
+        (IMAGES, small_patches, {"backbone.peak", "backbone.centre", "backbone.bank3"}),
+    ],
+)
+def test_state_rebuilds_the_map_on_either_device(X, backbone, names, device):
+    g = extractor(backbone()).fit(X[:100], device)
+    state = {name: to_numpy(value) for name, value in g.state().items()}
+    assert state.keys() == names | STATE
+    again = extractor(backbone())
+    again.restore(state)
+    assert again.to(device) is again
+    assert again.device == device == device_of(again.transform(X[:5]))
+    np.testing.assert_array_equal(represented(again, X[:5]), represented(g, X[:5]))
+
+
+def test_moving_to_a_device_and_back_changes_nothing(case):
+    X, g = case
+    torch = pytest.importorskip("torch")
+    before, home = represented(g, X[:5]), g.device
+    shapes = {name: value.shape for name, value in g.state().items()}
+    g.to(torch.device("cpu")).to("cpu")
+    assert {name: value.shape for name, value in g.state().items()} == shapes
+    g.to(home)
+    np.testing.assert_array_equal(represented(g, X[:5]), before)
+
+
+def test_devices_agree(device):
+    for X, backbone, options in CASES.values():
+        one, other = (
+            extractor(backbone and backbone(), seed=4, **options).fit(X[:100], place)
+            for place in ("cpu", device)
+        )
+        tanh = "tanh_nodes" in options  # magnifies what was rounded
+        found, expected = represented(other, X[:9]), represented(one, X[:9])
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, atol=1e-2 if tanh else 2e-4)
+
+
+@pytest.mark.parametrize("backbone", [Identity, small_patches])
+def test_graph_computes_the_same(backbone, run_graph):
+    X = np.round(IMAGES[:60].reshape(20, 3, 8, 8) * 255 / 16).astype(np.uint8)
+    g = extractor(backbone()).fit(X, "cpu")
+    np.testing.assert_allclose(run_graph(g.write_graph, X), g.transform(X), atol=1e-4)
+
+
+def test_a_backbone_that_has_no_graph_cannot_be_exported(run_graph):
+    class Plain(Identity):
+        write_graph = Backbone.write_graph
+
+    g = extractor(Plain()).fit(IMAGES[:20], "cpu")
+    with pytest.raises(ClsnetError, match=r"Plain\(scale='standard'\) cannot be exported"):
+        run_graph(g.write_graph, IMAGES[:20])
+
+
+def test_nothing_but_a_network_is_referred_to():
+    g = extractor()
+    assert g.referred_mb == 0.0 and g.backbone.fingerprint == "" and not g.backbone.held
+    with pytest.raises(ClsnetError, match="identity is not one that a model holds"):
+        Identity.restored({}, {}, {})

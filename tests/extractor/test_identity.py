@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import torch
 
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Identity
@@ -8,7 +7,7 @@ from clsnet.extractor import Identity
 
 def represented(backbone, X, fit_on=None):
     backbone.fit(X if fit_on is None else fit_on, np.random.RandomState(0))
-    return backbone(backbone.as_input(X)).numpy()
+    return backbone.transform(backbone.as_input(X))
 
 
 def samples(n=30, d=5):
@@ -82,7 +81,7 @@ def test_half_precision_does_not_overflow():
 
 def test_input_is_a_copy():
     X = samples()
-    Identity().as_input(X).zero_()
+    Identity().as_input(X)[:] = 0
     assert X.any()
 
 
@@ -95,4 +94,34 @@ def test_config_rebuilds_the_backbone():
     backbone = Identity("sample")
     assert Identity(**backbone.config).scale == "sample"
     assert repr(backbone) == "Identity(scale='sample')"
-    assert backbone.as_input(samples()).dtype == torch.float64
+    assert backbone.as_input(samples()).dtype == np.float64
+
+
+@pytest.mark.parametrize("scale", ["standard", "sample", "none"])
+def test_tensors_give_what_arrays_give(scale):
+    torch = pytest.importorskip("torch")
+    backbone = Identity(scale)
+    expected = represented(backbone, samples())
+    backbone.to(torch.device("cpu"))
+    Z = backbone.transform(torch.from_numpy(backbone.as_input(samples())))
+    assert isinstance(Z, torch.Tensor) and Z.dtype == torch.float64
+    np.testing.assert_allclose(Z.numpy(), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", ["standard", "sample", "none"])
+def test_state_rebuilds_the_map(scale):
+    backbone = Identity(scale)
+    expected = represented(backbone, samples())
+    again = Identity(**backbone.config)
+    assert again.state().keys() == {"shift", "factor"}
+    again.restore(backbone.state())
+    np.testing.assert_array_equal(again.transform(again.as_input(samples())), expected)
+
+
+@pytest.mark.parametrize("scale", ["standard", "sample", "none"])
+def test_graph_computes_the_same(scale, run_graph):
+    X = np.random.default_rng(0).integers(0, 256, (6, 3, 4, 5), dtype=np.uint8)
+    X[2] = 7
+    backbone = Identity(scale)
+    expected = represented(backbone, X)
+    np.testing.assert_allclose(run_graph(backbone.write_graph, X), expected, atol=1e-5)

@@ -2,14 +2,13 @@ import functools
 
 import numpy as np
 import pytest
-import torch
 from sklearn.datasets import load_digits
 
 from clsnet.errors import ClsnetError
-from clsnet.extractor import Identity, Patches
-from clsnet.extractor.backbones import BACKBONES, resolve_backbone
-from clsnet.images.dead_leaves import dead_leaves
+from clsnet.extractor import Patches
 from clsnet.extractor.backbones.patches import LEAST_VARIANCE, N_LEAVES, OVERLAP
+from clsnet.extractor.graph import Graph
+from clsnet.images.dead_leaves import dead_leaves
 
 DIGITS = load_digits().images
 
@@ -26,7 +25,7 @@ def on_digits(**options):
 
 
 def features(backbone, X):
-    return backbone(backbone.as_input(X)).numpy()
+    return backbone.transform(backbone.as_input(X))
 
 
 def literal_weight(position, length, cell, cells):
@@ -44,7 +43,7 @@ def literal_cells(backbone, image):
     for size in backbone.sizes:
         padded = np.pad(image, size // 2)
         height, width = (length - size + 1 for length in padded.shape)
-        bank = getattr(backbone, f"bank{size}").numpy()[:, 0].astype(float)
+        bank = getattr(backbone, f"bank{size}")[:, 0].astype(float)
         contrasts = np.repeat(backbone.contrast, backbone.filters)
         for sign in (1, -1):
             for kernel, flat in zip(bank, contrasts, strict=True):
@@ -74,7 +73,7 @@ def test_features_equal_loops_over_windows(contrast, sizes, mirror):
     if mirror:
         flipped = literal_cells(backbone, image[:, ::-1] / DIGITS.max())
         expected = (expected + np.sqrt(flipped)) / 2
-    centre = backbone.centre.numpy()
+    centre = backbone.centre
     np.testing.assert_allclose(features(backbone, image[None])[0], expected - centre, atol=1e-3)
     assert expected.std() > 0.05
 
@@ -96,7 +95,7 @@ def normalised_windows(images, size, flat):
 
 
 def test_filters_sum_to_zero_and_whiten_the_windows():
-    bank = on_digits(filters=30, sizes=(6,)).bank6.numpy().reshape(30, 36)
+    bank = on_digits(filters=30, sizes=(6,)).bank6.reshape(30, 36)
     np.testing.assert_allclose(bank.sum(axis=1), 0, atol=1e-5)
     windows = normalised_windows(dead_leaves(200, np.random.RandomState(7)), 6, 1e-3)
     deviation = (windows @ bank.T).std(axis=0)
@@ -115,20 +114,20 @@ def test_filters_sum_to_zero_and_whiten_the_windows():
 
 def test_map_from_leaves_is_independent_of_the_data():
     one, two = fitted(DIGITS[:100]), fitted(16 * np.random.default_rng(0).permutation(DIGITS) / 16)
-    assert torch.equal(one.bank3, two.bank3)
-    assert torch.equal(one.centre, two.centre)
+    assert np.array_equal(one.bank3, two.bank3)
+    assert np.array_equal(one.centre, two.centre)
     np.testing.assert_array_equal(features(one, DIGITS[:5]), features(two, DIGITS[:5]))
 
 
 def test_map_from_the_task_depends_on_its_images():
     one, two = (fitted(X, source="task") for X in (DIGITS[:100], DIGITS[100:200]))
-    assert not torch.equal(one.bank3, two.bank3)
-    assert torch.equal(one.bank3, fitted(DIGITS[:100], source="task").bank3)
+    assert not np.array_equal(one.bank3, two.bank3)
+    assert np.array_equal(one.bank3, fitted(DIGITS[:100], source="task").bank3)
 
 
 def test_map_follows_from_its_seed():
-    assert torch.equal(on_digits(seed=3).bank3, fitted(seed=3).bank3)
-    assert not torch.equal(on_digits(seed=3).bank3, on_digits(seed=4).bank3)
+    assert np.array_equal(on_digits(seed=3).bank3, fitted(seed=3).bank3)
+    assert not np.array_equal(on_digits(seed=3).bank3, on_digits(seed=4).bank3)
 
 
 def test_brightness_is_relative_to_the_brightest_fitted_value():
@@ -174,7 +173,7 @@ def test_features_of_an_image_ignore_the_rest_of_the_batch(mirror):
     backbone = on_digits(mirror=mirror)
     together = features(backbone, DIGITS[:20])
     alone = np.concatenate([features(backbone, DIGITS[i : i + 1]) for i in range(20)])
-    np.testing.assert_allclose(together, alone, atol=1e-4)
+    np.testing.assert_array_equal(together, alone)
 
 
 def test_mirrored_features_are_those_of_the_mirror_image():
@@ -212,34 +211,92 @@ def test_dead_leaves_follow_from_the_seed_and_lie_between_black_and_white():
     assert one.std(axis=(1, 2)).min() > 0.01
 
 
-@pytest.mark.parametrize(
-    "name, shape, kind",
-    [
-        ("auto", (64,), Identity),
-        ("auto", (8, 8), Patches),
-        ("auto", (3, 8, 8), Patches),
-        ("identity", (8, 8), Identity),
-        ("patches", (8, 8), Patches),
-    ],
-)
-def test_backbone_is_found_by_name_or_by_the_shape_of_a_sample(name, shape, kind):
-    assert type(resolve_backbone(name, shape)) is kind
-
-
-def test_backbone_given_as_an_object_is_used_as_it_is():
-    backbone = Patches(filters=2)
-    assert resolve_backbone(backbone, (8, 8)) is backbone
-
-
-@pytest.mark.parametrize("wrong, near", [("patch", "patches"), ("Identity", "identity"), ("?", "")])
-def test_unknown_backbone_names_the_nearest_and_all_known(wrong, near):
-    with pytest.raises(ClsnetError) as refusal:
-        resolve_backbone(wrong, (8, 8))
-    assert f"did you mean '{near}" in str(refusal.value)
-    assert all(name in str(refusal.value) for name in BACKBONES)
-
-
 def test_config_rebuilds_the_backbone():
     backbone = Patches(filters=3, sizes=(2, 4), mirror=True)
     assert Patches(**backbone.config).config == backbone.config
     assert "filters=3, sizes=(2, 4)" in repr(backbone)
+
+
+PRESETS = {
+    "fast": {"filters": 32, "sizes": (5,), "pool": 5},
+    "small": {"filters": 7, "sizes": (4, 6, 8, 11, 15), "mirror": True, "pool": 5},
+    "best": {
+        "filters": 21,
+        "sizes": (3, 4, 6, 8, 11, 15),
+        "contrast": (1e-4, 1e-1),
+        "mirror": True,
+        "pool": 5,
+    },
+}
+
+
+@pytest.fixture(params=["1", "3"], ids=["one thread", "three threads"])
+def threads(request, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", request.param)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_an_image_has_the_same_features_in_any_batch_to_the_bit(preset, threads):
+    X = dead_leaves(60, np.random.RandomState(1))
+    backbone = on_digits(**PRESETS[preset])
+    together = features(backbone, X)
+    order = np.random.default_rng(0).permutation(len(X))
+    np.testing.assert_array_equal(features(backbone, X[order]), together[order])
+    for rows in (slice(0, 1), slice(17, 18), slice(31, 34), slice(5, 60)):
+        np.testing.assert_array_equal(features(backbone, X[rows]), together[rows])
+
+
+def test_threads_do_not_change_a_bit(monkeypatch):
+    X = dead_leaves(200, np.random.RandomState(1))
+    found = []
+    for number in ("1", "2", "5"):
+        monkeypatch.setenv("OMP_NUM_THREADS", number)
+        found.append(features(on_digits(**PRESETS["fast"]), X))
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+@pytest.mark.parametrize("options", [{"mirror": True}, {"sizes": (2, 5), "contrast": (1e-4, 0.1)}])
+def test_tensors_give_what_arrays_give(options):
+    torch = pytest.importorskip("torch")
+    backbone = fitted(**options)
+    expected = features(backbone, DIGITS[:20])
+    backbone.to(torch.device("cpu"))
+    Z = backbone.transform(torch.from_numpy(backbone.as_input(DIGITS[:20])))
+    assert isinstance(Z, torch.Tensor) and Z.dtype == torch.float32
+    np.testing.assert_allclose(Z.numpy(), expected, atol=2e-4)
+
+
+def test_features_are_in_single_precision_and_input_is_a_copy():
+    backbone, X = on_digits(), DIGITS[:3].astype(np.float32)
+    assert features(backbone, X).dtype == np.float32
+    backbone.as_input(X)[:] = 0
+    x = backbone.as_input(X)
+    backbone.transform(x)
+    np.testing.assert_array_equal(x, X)
+    assert X.any()
+
+
+def test_state_rebuilds_the_map():
+    backbone = on_digits(mirror=True)
+    again = Patches(**backbone.config)
+    assert again.state().keys() == {"peak", "centre", "bank3"} == backbone.state().keys()
+    again.restore(backbone.state())
+    np.testing.assert_array_equal(features(again, DIGITS[:5]), features(backbone, DIGITS[:5]))
+
+
+@pytest.mark.parametrize("shape", [(1, 8, 8), (3, 9, 12), (2, 2, 3)])
+@pytest.mark.parametrize("options", [{"mirror": True}, {"sizes": (2, 5), "contrast": (1e-4, 0.1)}])
+def test_graph_computes_the_same(shape, options, run_graph):
+    X = np.random.default_rng(0).integers(0, 256, (4, *shape), dtype=np.uint8)
+    backbone = fitted(X, **options)
+    found = run_graph(backbone.write_graph, X)
+    np.testing.assert_allclose(found, features(backbone, X), atol=1e-4)
+
+
+def test_graph_needs_images_of_a_known_size():
+    pytest.importorskip("onnx")
+    graph = Graph()
+    images = graph.input("x", np.uint8, ("n", 3, "height", 8))
+    with pytest.raises(ClsnetError, match="needs images of a known size to export"):
+        on_digits().write_graph(graph, images)

@@ -10,20 +10,20 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from clsnet.extractor.runtime.threads import n_threads
 
 Block = TypeVar("Block")
 
-_lock = threading.Lock()
-_limit = ExitStack()
-_users = 0
+_turn = threading.Lock()
 
 
 def in_threads(work: Callable[[Block], None], blocks: Sequence[Block]) -> None:
     """Do the work on every block; the first error is raised.
+
+    One call at a time uses the cores, others wait for it. So the work must not call it again.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def in_threads(work: Callable[[Block], None], blocks: Sequence[Block]) -> None:
     [0, 1, 4, 9]
     """
     threads = min(n_threads(), len(blocks))
-    with _one_blas_thread():
+    with _turn, _one_blas_thread():
         if threads < 2:
             for block in blocks:
                 work(block)
@@ -50,19 +50,20 @@ def in_threads(work: Callable[[Block], None], blocks: Sequence[Block]) -> None:
 
 @contextmanager
 def _one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread until the last user leaves; the limit holds for the process."""
-    global _users
-    with _lock:
-        if _users == 0:
-            _limit.enter_context(_blas().limit(limits=1))
-        _users += 1
+    """Limit BLAS to one thread; the limit holds for all threads of the process."""
+    _let_any_thread_limit()
     try:
-        yield
+        with _blas().limit(limits=1):
+            yield
     finally:
-        with _lock:
-            _users -= 1
-            if _users == 0:
-                _limit.close()
+        _let_any_thread_limit()
+
+
+def _let_any_thread_limit() -> None:
+    """Release OpenBLAS from the thread whose limits threadpoolctl obeys, that of earlier limits."""
+    for library in _blas().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):  # since threadpoolctl 3.7
+            library.clear_controlling_thread(force=True)
 
 
 @functools.cache

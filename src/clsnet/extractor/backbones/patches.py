@@ -149,7 +149,7 @@ class Patches(Backbone):
         bank = getattr(self, f"bank{size}").reshape(len(self.contrast), 1, -1, size, size)
         if mirror:
             bank = np.concatenate([bank, bank[..., ::-1]], axis=1)
-        rows, columns = (_triangles(n + 1 - size % 2, self.pool) for n in shape)
+        rows, columns = (_triangles(_positions(n, size), self.pool) for n in shape)
         return Responses(bank.reshape(-1, size, size), self.contrast, rows, columns)
 
     def _torch_features(self, images: Any) -> Any:
@@ -176,42 +176,38 @@ class Patches(Backbone):
 
     def write_graph(self, graph: Graph, images: str) -> str:
         """Convolve, normalise, pool and take roots, in single precision."""
-        number = graph.constant(np.float32(0))
-        peak, centre = (graph.constant(to_numpy(a)) for a in (self.peak, self.centre))
-        sides = graph.node("Shape", images, start=-2)
-        one_channel = graph.node("Concat", graph.constant(np.array([-1, 1])), sides, axis=0)
-        grey = graph.node("Reshape", graph.node("CastLike", images, number), one_channel)
-        grey = graph.node("Div", grey, peak)
-        Z = self._graph_features(graph, grey, sides)
+        sides = [length for length in graph.shape(images)[1:] if isinstance(length, int)]
+        if len(sides) != 3:
+            raise ClsnetError("the patches backbone needs images of a known size to export.")
+        channels, height, width = sides
+        peak, centre = (graph.constant(to_numpy(array)) for array in (self.peak, self.centre))
+        grey = graph.node("Reshape", images, graph.constant(np.array([-1, 1, height, width])))
+        grey = graph.node("Div", graph.node("CastLike", grey, peak), peak)
+        Z = self._write_features(graph, grey, height, width)
         if self.mirror:
-            ends = (graph.constant(np.array([value])) for value in (-1, np.iinfo(np.int64).min))
-            last, back = graph.constant(np.array([3])), graph.constant(np.array([-1]))
-            flipped = self._graph_features(
-                graph, graph.node("Slice", grey, *ends, last, back), sides
-            )
-            Z = graph.node("Mul", graph.node("Add", Z, flipped), graph.constant(np.float32(0.5)))
-        Z = graph.node("Sub", Z, centre)
-        n = graph.node("Shape", images, start=0, end=1)
-        rows = graph.node("Concat", n, graph.constant(np.array([-1])), axis=0)
-        return graph.node("Reshape", Z, rows)
+            backwards = graph.constant(np.arange(width)[::-1].copy())
+            flipped = graph.node("Gather", grey, backwards, axis=3)
+            Z = graph.node("Add", Z, self._write_features(graph, flipped, height, width))
+            Z = graph.node("Mul", Z, graph.constant(np.float32(0.5)))
+        n_features = channels * self.centre.shape[0]
+        shape = graph.constant(np.array([-1, n_features]))
+        return graph.node("Reshape", graph.node("Sub", Z, centre), shape)
 
-    def _graph_features(self, graph: Graph, grey: str, sides: str) -> str:
+    def _write_features(self, graph: Graph, grey: str, height: int, width: int) -> str:
         """Write the square roots of averages, by ONNX."""
         zero = graph.constant(np.float32(0))
         parts = []
         for size in self.sizes:
-            pads = np.array([0, 0, *[size // 2] * 2] * 2)
-            padded = graph.node("Pad", grey, graph.constant(pads))
-            square = graph.node("Mul", padded, padded)
+            pads = graph.constant(np.array([0, 0, size // 2, size // 2] * 2))
+            padded = graph.node("Pad", grey, pads)
             mean, mean_square = (
                 graph.node("AveragePool", value, kernel_shape=[size, size])
-                for value in (padded, square)
+                for value in (padded, graph.node("Mul", padded, padded))
             )
             variance = graph.node("Sub", mean_square, graph.node("Mul", mean, mean))
             variance = graph.node("Max", variance, zero)
-            positions = graph.node("Add", sides, graph.constant(np.array([1 - size % 2])))
-            rows, columns = (_graph_triangles(graph, positions, i, self.pool) for i in (0, 1))
-            rows = graph.node("Transpose", rows, perm=[1, 0])
+            rows = graph.constant(_triangles(_positions(height, size), self.pool).T.copy())
+            columns = graph.constant(_triangles(_positions(width, size), self.pool))
             banks = np.split(to_numpy(getattr(self, f"bank{size}")), len(self.contrast))
             signs: tuple[list[str], list[str]] = ([], [])
             for bank, flat in zip(banks, self.contrast, strict=True):
@@ -219,9 +215,11 @@ class Patches(Backbone):
                 deviation = graph.node("Sqrt", graph.node("Add", variance, floor))
                 response = graph.node("Conv", padded, graph.constant(bank))
                 response = graph.node("Div", response, deviation)
-                for sign, value in zip(signs, (response, graph.node("Neg", response)), strict=True):
+                for pooled, value in zip(
+                    signs, (response, graph.node("Neg", response)), strict=True
+                ):
                     lines = graph.node("MatMul", rows, graph.node("Relu", value))
-                    sign.append(graph.node("MatMul", lines, columns))
+                    pooled.append(graph.node("MatMul", lines, columns))
             parts += [*signs[0], *signs[1]]
         return graph.node("Flatten", graph.node("Sqrt", graph.node("Concat", *parts, axis=1)))
 
@@ -234,6 +232,11 @@ class Patches(Backbone):
         return self._cells[key]
 
 
+def _positions(length: int, size: int) -> int:
+    """Return how many windows there are along a side that is padded by half a window."""
+    return length + 2 * (size // 2) - size + 1
+
+
 def _triangles(length: int, cells: int) -> np.ndarray:
     """Weights of positions in overlapping cells: a triangle over each cell and its neighbours."""
     place = (np.arange(length, dtype=np.float32) + 0.5) * cells / length
@@ -241,28 +244,6 @@ def _triangles(length: int, cells: int) -> np.ndarray:
     weights = np.maximum(1 - distance / OVERLAP, 0)
     weights[:, weights.sum(axis=0) == 0] = 1  # cells of a tiny image that no position is near to
     return np.asarray(weights / weights.sum(axis=0), np.float32)
-
-
-def _graph_triangles(graph: Graph, sides: str, side: int, cells: int) -> str:
-    """Write what `_triangles` computes, for one of the sides of images of any size."""
-
-    def number(value: float) -> str:
-        return graph.constant(np.float32(value))
-
-    zero, one = number(0), number(1)
-    length = graph.node("Gather", sides, graph.constant(np.array(side)))
-    length = graph.node("CastLike", length, zero)
-    place = graph.node("Add", graph.node("Range", zero, length, one), number(0.5))
-    place = graph.node("Div", graph.node("Mul", place, number(cells)), length)
-    place = graph.node("Unsqueeze", place, graph.constant(np.array([1])))
-    middles = graph.constant(np.arange(cells, dtype=np.float32) + np.float32(0.5))
-    distance = graph.node("Abs", graph.node("Sub", place, middles))
-    weights = graph.node("Sub", one, graph.node("Div", distance, number(OVERLAP)))
-    weights = graph.node("Max", weights, zero)
-    positions = graph.constant(np.array([0]))
-    nowhere = graph.node("Equal", graph.node("ReduceSum", weights, positions), zero)
-    weights = graph.node("Where", nowhere, one, weights)
-    return graph.node("Div", weights, graph.node("ReduceSum", weights, positions))
 
 
 def _filter_bank(
