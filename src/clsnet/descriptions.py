@@ -11,9 +11,10 @@ import ast
 import functools
 import importlib.util
 import pkgutil
+from collections.abc import Hashable
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from clsnet.errors import ClsnetError
 
@@ -37,7 +38,7 @@ def find_descriptions(
         Entry points of other packages: ``name = "package.module:CONSTANT"``. A name that is taken
         already is passed over.
     """
-    found = dict(_ours(kind, constant, packages))
+    found: dict[str, Kind] = dict(_ours(cast(Hashable, kind), constant, packages))
     for point in entry_points(group=group):
         if point.name not in found:
             found[point.name] = _of_another_package(kind, point)

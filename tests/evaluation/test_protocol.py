@@ -1,10 +1,10 @@
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from clsnet import CLSNet
 from clsnet.evaluation.protocol import PROTOCOLS, evaluate
+from clsnet.memory import MemoryUse
+from clsnet.methods import ExtractorLearner, Learner, methods
 
 
 class NearestMean:
@@ -27,7 +27,7 @@ class NearestMean:
         return labels[distance.argmin(axis=1)]
 
     def memory(self):
-        return SimpleNamespace(model_mb=4 * 64 * len(self.means) / 2**20, exemplar_mb=0.25)
+        return MemoryUse(model_mb=4 * 64 * len(self.means) / 2**20, exemplar_mb=0.25)
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_progress_is_reported_task_by_task(build, tasks):
     assert [line[:2] for line in said] == [
         (number, stage)
         for number in (0, 1)
-        for stage in ("learning", "testing", "independent model")
+        for stage in ("learning", "testing", "tested", "independent model")
     ]
     assert said[0][2] is None
     assert said[-1][2] == np.mean(outcome.R[-1])
@@ -156,7 +156,7 @@ def test_under_the_demo_protocol_an_answer_depends_on_the_rest_of_the_batch(task
     scores = []
     for batch in (alone, together):
         extractor = model.extractor_.refitted(batch, device)
-        scores.append(model.classifier_.scores(extractor.transform(batch))[:20].numpy())
+        scores.append(model.classifier_.scores(extractor.transform(batch))[:20])
     assert np.abs(scores[0] - scores[1]).max() > 0.01
 
 
@@ -179,9 +179,24 @@ def test_the_solution_is_a_part_of_learning(vectors):
 
     class Watched(CLSNet):
         def consolidate(self):
-            learned.append(self.observed_.stale)
+            learned.append(self.model_.classifier.stale)
             return super().consolidate()
 
     outcome = evaluate(lambda: Watched(groups=2, group_size=5), vectors[:2], with_independent=False)
     assert learned[0]  # before anything is predicted
     assert len(outcome.seconds["tasks"]) == 2
+
+
+def test_a_learner_with_a_fixed_extractor_is_known_by_its_protocol(small, vectors):
+    model = small()
+    assert isinstance(model, Learner) and not isinstance(model, ExtractorLearner)
+    model.partial_fit(vectors[0].X_train, vectors[0].y_train)
+    assert isinstance(model, ExtractorLearner)
+    assert isinstance(NearestMean(), Learner) and not isinstance(NearestMean(), ExtractorLearner)
+
+
+@pytest.mark.parametrize("name", ["ncm", "ranpac", "slda"])
+def test_learners_in_closed_form_share_their_extractor_too(name, vectors):
+    model = methods()[name].build(device="cpu")
+    model.partial_fit(vectors[0].X_train, vectors[0].y_train)
+    assert isinstance(model, ExtractorLearner)

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -33,7 +35,18 @@ def test_a_record_holds_what_the_design_says(run):
     assert run["R"] == OUTCOME.R
     assert (run["avg_acc"], run["bwt"], run["fwt"]) == (0.625, -0.5, -0.25)
     assert run["version"] == __version__
-    assert {"python", "torch", "numpy"} <= set(run["environment"])
+    environment = run["environment"]
+    assert list(environment) == ["python", "torch", "numpy", "processor", "threads", "gpu"]
+    assert int(environment["threads"]) >= 1
+
+
+def test_the_environment_is_told_without_importing_torch():
+    code = (
+        "import sys; from clsnet.evaluation.store import environment; print(environment()); "
+        "assert 'torch' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert "'gpu': 'none'" in done.stdout
 
 
 def test_a_run_is_read_as_it_was_written(tmp_path, run):

@@ -1,12 +1,14 @@
 from dataclasses import replace
-from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
+from clsnet import CLSNet
 from clsnet.evaluation.protocol import evaluate
 from clsnet.evaluation.tuning import hold_out, tune
-from clsnet.methods.registry import Method
+from clsnet.memory import MemoryUse
+from clsnet.methods import Method
 
 
 def rows(X):
@@ -40,8 +42,10 @@ def test_the_split_follows_from_the_seed(tasks):
 class Recorder:
     """A model that writes down all it sees, and is right with a given probability."""
 
-    def __init__(self, seen, accuracy):
-        self.seen, self.accuracy = seen, accuracy
+    seen: ClassVar[set[bytes]] = set()
+
+    def __init__(self, seed=0, a=0.0, b=0.0):
+        self.accuracy = a + b
 
     def partial_fit(self, X, y):
         self.seen.update(rows(X))
@@ -54,19 +58,17 @@ class Recorder:
         return answers
 
     def memory(self):
-        return SimpleNamespace(model_mb=0.0, exemplar_mb=0.0)
+        return MemoryUse(model_mb=0.0)
 
 
-def recording(seen, grid):
-    def build(seed, preset, a=0.0, b=0.0):
-        return Recorder(seen, a + b)
-
-    return Method("recorder", build, "test", "nothing", "this file", grid=grid)
+def described(learner, grid):
+    return Method("test", __name__, learner, "test", "nothing", "this file", grid=grid)
 
 
 def test_no_test_sample_is_ever_seen(tasks):
-    seen = set()
-    tune(recording(seen, {"a": [0.1, 0.2]}), tasks, seed=0)
+    Recorder.seen.clear()
+    tune(described("Recorder", {"a": [0.1, 0.2]}), tasks, seed=0)
+    seen = Recorder.seen
     assert seen
     train = {row for task in tasks for row in rows(task.X_train)}
     assert seen <= train
@@ -77,7 +79,7 @@ def test_no_test_sample_is_ever_seen(tasks):
 def test_the_best_of_the_grid_is_chosen(tasks):
     tried = []
     best = tune(
-        recording(set(), {"a": [0.1, 0.5, 0.3], "b": [0.2, 0.4, 0.0]}),
+        described("Recorder", {"a": [0.1, 0.5, 0.3], "b": [0.2, 0.4, 0.0]}),
         tasks[:2],
         seed=0,
         progress=lambda options, accuracy: tried.append((options, accuracy)),
@@ -87,15 +89,12 @@ def test_the_best_of_the_grid_is_chosen(tasks):
     assert max(tried, key=lambda pair: pair[1])[0] == best
 
 
+def small_model(seed, ridge):
+    return CLSNet(groups=2, group_size=5, random_state=seed, ridge=ridge)
+
+
 def test_a_real_parameter_is_tuned_to_what_is_best_on_held_out_data(small, vectors):
-    method = Method(
-        "small",
-        lambda seed, preset, ridge: small(random_state=seed, ridge=ridge),
-        "test",
-        "a Gram matrix",
-        "this file",
-        grid={"ridge": [1e6, 1e-3]},
-    )
+    method = described("small_model", {"ridge": [1e6, 1e-3]})
     assert tune(method, vectors[:3], seed=0) == {"ridge": 1e-3}
     parts = [hold_out(task, 0) for task in vectors[:3]]
     good, bad = (

@@ -3,6 +3,7 @@ import sys
 
 import numpy as np
 
+from clsnet.evaluation import usage
 from clsnet.evaluation.usage import peak_mb
 
 PEAK = "from clsnet.evaluation.usage import peak_mb; print(peak_mb())"
@@ -17,3 +18,21 @@ def test_a_process_does_not_inherit_the_peak_of_its_parent():
     large = np.ones(150_000_000)
     done = subprocess.run([sys.executable, "-c", PEAK], check=True, capture_output=True, text=True)
     assert float(done.stdout) < large.nbytes / 2**20
+
+
+def test_elsewhere_than_on_linux_psutil_tells_it(monkeypatch, tmp_path):
+    here = peak_mb()
+    monkeypatch.setattr(usage, "LINUX_STATUS", tmp_path / "nothing")
+    assert 0.2 * here < peak_mb() <= here + 1
+
+
+def test_a_status_without_a_peak_is_no_mistake(monkeypatch, tmp_path):
+    status = tmp_path / "status"
+    status.write_text("Name:\tpython\nVmRSS:\t 5 kB\n")
+    monkeypatch.setattr(usage, "LINUX_STATUS", status)
+    assert peak_mb() > 1
+
+
+def test_measuring_imports_neither_torch_nor_what_windows_lacks():
+    code = f"import sys; sys.modules['resource'] = None\n{PEAK}; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from clsnet.methods.dmc import DMC, auxiliary, double_target
 from clsnet.images.dead_leaves import dead_leaves
+from clsnet.methods.dmc import DMC, auxiliary, double_target
 
 SMALL = {
     "n_auxiliary": 400,

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from clsnet.methods.il2m import IL2M, METHOD
 from clsnet.methods.common.trainer import Trainer
+from clsnet.methods.il2m import IL2M, METHOD
 
 
 class Watched(IL2M):

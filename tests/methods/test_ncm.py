@@ -1,8 +1,13 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from clsnet import CLSNet
 from clsnet.methods.ncm import METHOD, NCM
+from clsnet.methods.ranpac import RanPAC
+from clsnet.methods.slda import SLDA
 
 
 @pytest.fixture(scope="module")
@@ -16,12 +21,12 @@ def model(tasks):
 def test_answers_with_the_nearest_mean(model, tasks):
     transform = model.extractor_.transform
     means = {
-        label: transform(task.X_train[task.y_train == label]).double().numpy().mean(axis=0)
+        label: transform(task.X_train[task.y_train == label]).astype(float).mean(axis=0)
         for task in tasks[:3]
         for label in task.classes
     }
     for task in tasks[:3]:
-        samples = transform(task.X_test).double().numpy()
+        samples = transform(task.X_test).astype(float)
         expected = [min(means, key=lambda c, x=x: ((x - means[c]) ** 2).sum()) for x in samples]
         np.testing.assert_array_equal(model.predict(task.X_test), expected)
 
@@ -29,7 +34,7 @@ def test_answers_with_the_nearest_mean(model, tasks):
 def test_features_are_those_of_our_own_model(model, tasks):
     ours = CLSNet(preset="fast", random_state=0).partial_fit(tasks[0].X_train, tasks[0].y_train)
     np.testing.assert_array_equal(
-        model.extractor_.transform(tasks[1].X_test).cpu().numpy(), ours.transform(tasks[1].X_test)
+        model.extractor_.transform(tasks[1].X_test), ours.transform(tasks[1].X_test)
     )
 
 
@@ -51,7 +56,7 @@ def test_a_twin_shares_the_extractor_and_nothing_else(model, tasks):
 
 
 def test_memory_is_extractor_sums_and_counts(model):
-    extractor = sum(value.numel() for value in model.extractor_.state_dict().values())
+    extractor = sum(value.size for value in model.extractor_.state().values())
     numbers = extractor + 6 * model.extractor_.dimension + 6
     assert model.memory().model_mb == 4 * numbers / 2**20
     assert model.memory().exemplar_mb == 0
@@ -60,3 +65,26 @@ def test_memory_is_extractor_sums_and_counts(model):
 def test_method_hands_over_seed_and_preset():
     model = METHOD.build(3, "small", device="cpu")
     assert (model.seed, model.preset) == (3, "small")
+
+
+@pytest.mark.parametrize("learner", [NCM, SLDA, RanPAC])
+def test_torch_answers_as_numpy_does(learner, vectors):
+    torch = pytest.importorskip("torch")
+    models = [learner(device="cpu"), learner(device="cpu")]
+    models[1].device = torch.device("cpu")  # tensors from here on, as on a GPU
+    for task in vectors[:2]:
+        for model in models:
+            model.partial_fit(task.X_train, task.y_train)
+    X = np.concatenate([task.X_test for task in vectors[:2]])
+    ours, theirs = (model.predict(X) for model in models)
+    assert isinstance(models[1].extractor_.transform(X), torch.Tensor)
+    assert np.mean(ours == theirs) > 0.99
+    assert models[0].memory() == models[1].memory()
+
+
+def test_closed_forms_import_no_torch():
+    code = (
+        "import sys; from clsnet.methods import ncm, ranpac, slda, clsnet; "
+        "ncm.NCM(device='cpu'); assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

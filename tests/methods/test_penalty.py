@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from clsnet.methods.common.penalty import summed_gradients
 from clsnet.methods.ewc import EWC
 from clsnet.methods.mas import MAS
 from clsnet.methods.none import FineTuning
-from clsnet.methods.common.penalty import summed
 from clsnet.methods.si import SI
 
 SMALL = {"hidden": (32, 32), "epochs": 2, "batch_size": 20, "device": "cpu"}
@@ -100,7 +100,7 @@ def test_the_same_seed_gives_the_same_network(method, vectors):
 def test_sums_over_samples_equal_a_loop(vectors):
     model = learn(FineTuning(**SMALL), vectors[:1])
     x = model.as_input(vectors[0].X_train[:7] / 16)
-    fast = summed(model.net, x, lambda scores: scores.pow(3).sum(), torch.abs)
+    fast = summed_gradients(model.net, x, lambda scores: scores.pow(3).sum(), torch.abs)
     for name, weight in model.net.named_parameters():
         slow = torch.zeros_like(weight)
         for sample in x:

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from clsnet.data import load_folder
 from clsnet.methods.ewc import EWC
 from clsnet.methods.rm import RM
-from clsnet.data import load_folder
 
 SMALL = {"hidden": (16,), "epochs": 2, "batch_size": 20, "device": "cpu"}
 

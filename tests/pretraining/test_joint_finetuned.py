@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import torch
 
-from clsnet.pretraining.joint_finetuned import JointFineTuned
 from clsnet.errors import ClsnetError
-from clsnet.methods.common.residual import Residual
 from clsnet.extractor.backbones.weights import About, write_weights
+from clsnet.methods.common.residual import Residual
+from clsnet.pretraining.joint_finetuned import JointFineTuned
 
 COLOURS = np.array([[220, 30, 30], [30, 220, 30], [30, 30, 220], [220, 220, 30]])
 

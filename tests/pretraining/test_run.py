@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from clsnet.errors import ClsnetError
-from clsnet.methods.common.residual import Residual
 from clsnet.extractor.backbones.weights import read_weights, write_weights
+from clsnet.methods.common.residual import Residual
 from clsnet.pretraining import Base, pretrain
 
 
@@ -31,7 +31,8 @@ def test_the_file_says_what_it_is_and_gives_the_same_accuracy(learned, shapes, t
     np.testing.assert_allclose(about.deviation, data.X.std(axis=(0, 2, 3)) / 255)
 
     network = Residual(18, about.small, 4 * len(about.classes))
-    network.load_state_dict(state, strict=True)
+    tensors = {name: torch.from_numpy(array) for name, array in state.items()}
+    network.load_state_dict(tensors, strict=True)
     mean, deviation = (np.float32(c)[:, None, None] for c in (about.mean, about.deviation))
     with torch.no_grad():
         scores = network.eval()(

@@ -106,13 +106,13 @@ def bench(
     from rich.console import Console
     from rich.markup import escape
 
+    from clsnet.arrays.ranks import n_ranks, rank
     from clsnet.cli.skipped import tell_skipped
     from clsnet.data import load_sequence
-    from clsnet.arrays.ranks import n_ranks, rank
     from clsnet.evaluation.harness import Job, check_backbone, check_protocol, network_digest
-    from clsnet.evaluation.seen import check_unseen
+    from clsnet.evaluation.pretrained_classes import check_not_pretrained
     from clsnet.evaluation.store import check_writable
-    from clsnet.methods.registry import check_options, get_method
+    from clsnet.methods import check_options, get_method
     from clsnet.reporting.tables import summarise
 
     console = Console(quiet=rank() > 0)
@@ -138,7 +138,7 @@ def bench(
     seeing = [one for one in chosen if "backbone" in options or one.presets]
     frozen = options.get("backbone", "auto")
     if seeing and not allow_seen:
-        check_unseen(frozen, tasks, seed)
+        check_not_pretrained(frozen, tasks, seed)
     network = network_digest(frozen, tasks) if seeing else None
     todo = [
         Job(
@@ -186,6 +186,7 @@ def _run(
 ) -> tuple[list[dict[str, Any]], list[Finished]]:
     """Run what is not there yet; return all runs and the jobs that failed."""
     from clsnet.evaluation.pool import run_all
+    from clsnet.evaluation.protocol import TESTED
 
     runs, missing, failed = [], [], []
     for job in jobs:
@@ -203,8 +204,10 @@ def _run(
             if job not in lines:
                 lines[job] = progress.add_task(_name(job), total=sequence.n_tasks, said="")
             so_far = "" if accuracy is None else f", accuracy {accuracy:.4f}"
-            said = f"task {task + 1}/{sequence.n_tasks}, {stage}{so_far}"
-            progress.update(lines[job], completed=task, said=said)
+            place = f"task {task + 1}/{sequence.n_tasks}"
+            progress.update(lines[job], completed=task, said=f"{place}, {stage}{so_far}")
+            if stage == TESTED and not console.is_terminal:
+                console.print(f"{_name(job)}: {place}{so_far}", soft_wrap=True)
 
         for end in run_all(missing, sequence, data, workers, show):
             if end.job in lines:
@@ -230,7 +233,7 @@ def _print(console: Console, summaries: Sequence[Summary]) -> None:
     from rich.table import Table
 
     from clsnet.evaluation.protocol import DEMO, PROTOCOLS
-    from clsnet.methods.registry import get_method
+    from clsnet.methods import get_method
     from clsnet.reporting.paper import paper_row
     from clsnet.reporting.tables import megabytes, number
 

@@ -8,7 +8,7 @@ def methods() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from clsnet.methods.registry import methods as known
+    from clsnet.methods import methods as known
 
     table = Table("method", "family", "keeps", "reference")
     for method in known().values():

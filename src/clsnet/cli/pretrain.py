@@ -56,6 +56,9 @@ def pretrain(
     from clsnet.errors import ClsnetError
     from clsnet.evaluation.store import check_writable
     from clsnet.extractor.backbones.weights import write_weights
+    from clsnet.extras import needed
+
+    needed("torch", "clsnet pretrain", "torch")
     from clsnet.pretraining import known_backbone, known_objective, load_base
     from clsnet.pretraining import pretrain as train
 

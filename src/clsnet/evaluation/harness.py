@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from clsnet import __version__
-from clsnet.data import TaskSequence
 from clsnet.arrays.ranks import rank
+from clsnet.data import TaskSequence
 from clsnet.errors import ClsnetError
+from clsnet.evaluation.pretrained_classes import pretrained_classes
 from clsnet.evaluation.protocol import DEMO, evaluate
-from clsnet.evaluation.seen import seen_classes
 from clsnet.evaluation.store import read_run, record, run_path, write_run
 from clsnet.evaluation.tuning import tune
 from clsnet.extractor.backbones import Network, resolve_backbone
-from clsnet.methods.registry import Method, get_method
+from clsnet.methods import Method, get_method
 
 Progress = Callable[[int, str, float | None], None]
 
@@ -103,9 +103,9 @@ class Job:
             protocol=self.protocol,
         )
         backbone = options.get("backbone", "auto" if method.presets else "identity")
-        seen = seen_classes(backbone, sequence, self.seed)
-        if seen or "backbone" in options:
-            run["seen_classes"] = len(seen)
+        known = pretrained_classes(backbone, sequence, self.seed)
+        if known or "backbone" in options:
+            run["seen_classes"] = len(known)
         if chosen:
             run["chosen"] = list(chosen)
         if self.network:

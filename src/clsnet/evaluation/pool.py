@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -17,6 +18,7 @@ from clsnet.data import TaskSequence, load_sequence
 from clsnet.errors import ClsnetError
 from clsnet.evaluation.harness import Job
 
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 Progress = Callable[[Job, int, str, float | None], None]
 
 
@@ -47,20 +49,21 @@ def run_all(
         return
     context = multiprocessing.get_context("spawn")
     waiting = list(jobs)
-    running: dict[Connection, tuple[Job, BaseProcess]] = {}
+    running: dict[Any, tuple[Job, BaseProcess]] = {}  # keys are connections
     threads = max(1, (os.cpu_count() or 1) // workers)
     try:
         while waiting or running:
             while waiting and len(running) < workers:
                 job = waiting.pop(0)
                 ours, theirs = context.Pipe(duplex=False)
-                arguments = (job, sequence.spec or sequence.name, data, threads, theirs)
+                arguments = (job, sequence.spec or sequence.name, data, theirs)
                 process = context.Process(target=_work, args=arguments, daemon=True)
-                process.start()
+                with _threads(threads):
+                    process.start()
                 theirs.close()
                 running[ours] = (job, process)
-            for connection in wait(list(running)):
-                assert isinstance(connection, Connection)
+            ready: list[Any] = wait(list(running))
+            for connection in ready:
                 job, worker = running[connection]
                 try:
                     news = connection.recv()
@@ -92,12 +95,27 @@ def _attempt(job: Job, sequence: TaskSequence, progress: Progress) -> Finished:
         return Finished(job, None, f"{type(error).__name__}: {error}")
 
 
-def _work(job: Job, sequence: str, data: Path | None, threads: int, connection: Connection) -> None:
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    """Let a process that starts within this context compute in so many threads.
+
+    Libraries read these variables while they are imported, before any code of ours can run.
+    """
+    before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(count)))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _work(job: Job, sequence: str, data: Path | None, connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    import torch
-
-    torch.set_num_threads(threads)
 
     def tell(_: Job, task: int, stage: str, accuracy: float | None) -> None:
         connection.send((task, stage, accuracy))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,9 @@ import numpy as np
 from clsnet.data import Task
 from clsnet.evaluation.metrics import average_accuracy, backward_transfer, forward_transfer
 from clsnet.evaluation.usage import peak_mb
-from clsnet.extractor.extractor import Features, Samples
-from clsnet.methods.registry import Learner
+from clsnet.extractor.extractor import Features
+from clsnet.images import Samples
+from clsnet.methods import ExtractorLearner, Learner
 
 AGNOSTIC = "agnostic"
 DEMO = "demo"
@@ -29,6 +30,7 @@ PROTOCOLS = {
     "own test split, which tells the model the task",
 }
 
+TESTED = "tested"  # the stage at which a task's accuracy is known
 Progress = Callable[[int, str, float | None], None]
 
 
@@ -98,6 +100,7 @@ def evaluate(
         R.append([run.accuracy(past) for past in tasks[: number + 1]])
         predict_seconds += time.perf_counter() - clock
         accuracy = average_accuracy(R)
+        progress(number, TESTED, accuracy)
         if with_independent:
             progress(number, "independent model", accuracy)
             # After the first task the learner itself has learned that task only.
@@ -107,32 +110,40 @@ def evaluate(
         R,
         independent,
         {"learn": sum(learn_seconds), "predict": predict_seconds, "tasks": learn_seconds},
-        {"model_mb": memory.model_mb, "exemplar_mb": memory.exemplar_mb, "peak_mb": peaks}
-        | {"backbone_mb": getattr(memory, "backbone_mb", 0.0)},
+        {
+            "model_mb": memory.model_mb,
+            "exemplar_mb": memory.exemplar_mb,
+            "peak_mb": peaks,
+            "backbone_mb": memory.backbone_mb,
+        },
     )
 
 
 class _Agnostic:
     """The honest protocol; where the extractor is fixed, it sees each test sample once."""
 
-    def __init__(self, learner: Any, features: Features | None = None) -> None:
+    def __init__(self, learner: Learner, features: Features | None = None) -> None:
         self.learner = learner
         self.features: Features = {} if features is None else features
 
     def learn(self, task: Task) -> None:
         self.learner.partial_fit(task.X_train, task.y_train)
-        if hasattr(self.learner, "consolidate"):  # else the first prediction would take that time
-            self.learner.consolidate()
+        if isinstance(self.learner, ExtractorLearner):
+            self.learner.consolidate()  # else the first prediction would take that time
 
     def accuracy(self, task: Task) -> float:
-        extractor = getattr(self.learner, "extractor_", None)
-        remembering = extractor.remembering(self.features) if extractor else nullcontext()
-        with remembering:
+        with self._remembering():
             return float(np.mean(self.learner.predict(task.X_test) == task.y_test))
+
+    def _remembering(self) -> AbstractContextManager[None]:
+        """Remember features of test samples, where the extractor is fixed."""
+        if isinstance(self.learner, ExtractorLearner):
+            return self.learner.extractor_.remembering(self.features)
+        return nullcontext()
 
     def independent(self, build: Callable[[], Learner], task: Task) -> float:
         """Accuracy of a model that learned this task only, given the same fixed extractor."""
-        if hasattr(self.learner, "twin"):
+        if isinstance(self.learner, ExtractorLearner):
             return _alone(_Agnostic(self.learner.twin(), self.features), task)
         return _alone(_Agnostic(build()), task)
 
@@ -141,25 +152,27 @@ class _Demo(_Agnostic):
     """The leaking protocol: the representation is refitted to whatever is looked at."""
 
     def learn(self, task: Task) -> None:
-        if hasattr(self.learner, "extractor_"):
-            self._refit(task.X_train)
+        if isinstance(self.learner, ExtractorLearner):
+            self._refit(self.learner, task.X_train)
         super().learn(task)
 
     def accuracy(self, task: Task) -> float:
-        kept = self.learner.extractor_
-        self._refit(task.X_test)
+        learner = self.learner
+        assert isinstance(learner, ExtractorLearner)  # `check_protocol` has made sure
+        kept = learner.extractor_
+        self._refit(learner, task.X_test)
         self.features = {}
         try:
             return super().accuracy(task)
         finally:
-            self.learner.extractor_ = kept
+            learner.extractor_ = kept
 
     def independent(self, build: Callable[[], Learner], task: Task) -> float:
         return _alone(_Demo(build()), task)
 
-    def _refit(self, X: Samples) -> None:
-        extractor = self.learner.extractor_
-        self.learner.extractor_ = extractor.refitted(X, extractor.device)
+    def _refit(self, learner: ExtractorLearner, X: Samples) -> None:
+        extractor = learner.extractor_
+        learner.extractor_ = extractor.refitted(X, extractor.device)
 
 
 def _alone(run: _Agnostic, task: Task) -> float:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import platform
+import sys
 import tempfile
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy
-import torch
 
 from clsnet import __version__
 from clsnet.errors import ClsnetError
@@ -60,15 +62,24 @@ def record(
 
 def environment() -> dict[str, str]:
     """Return what a figure may depend on."""
-    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "none"
+    pools = importlib.import_module("threadpoolctl").threadpool_info()
+    torch = sys.modules.get("torch")
+    has_gpu = torch is not None and torch.cuda.is_available()
     return {
         "python": platform.python_version(),
-        "torch": torch.__version__,
+        "torch": _version("torch"),
         "numpy": numpy.__version__,
         "processor": platform.machine(),
-        "threads": str(torch.get_num_threads()),
-        "gpu": gpu,
+        "threads": str(max((pool["num_threads"] for pool in pools), default=1)),
+        "gpu": torch.cuda.get_device_name() if torch and has_gpu else "none",
     }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"
 
 
 def write_run(path: Path, run: dict[str, Any]) -> None:

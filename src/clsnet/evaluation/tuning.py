@@ -14,7 +14,7 @@ import numpy as np
 from clsnet.data import Task
 from clsnet.evaluation.metrics import average_accuracy
 from clsnet.evaluation.protocol import evaluate
-from clsnet.methods.registry import Method
+from clsnet.methods import Method
 
 HELD_OUT = 0.2
 

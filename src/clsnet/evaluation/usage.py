@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 from pathlib import Path
 
-import torch
-
+from clsnet.extras import needed
 from clsnet.memory import MEGABYTE
+
+LINUX_STATUS = Path("/proc/self/status")
 
 
 def peak_mb() -> float:
     """Return the most memory that was held so far, on the host and on the GPU, in MB.
+
+    On systems that do not tell the peak it is what the process holds now.
 
     Examples
     --------
     >>> peak_mb() > 1
     True
     """
-    device = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0
-    return (_host() + device) / MEGABYTE
+    return (_host() + _gpu()) / MEGABYTE
 
 
 def _host() -> int:
-    status = Path("/proc/self/status")
-    if status.exists():  # what the system tells of resources starts with the parent's peak
-        lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
-        return int(lines["VmHWM"].split()[0]) * 1024
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    if LINUX_STATUS.exists():
+        lines = dict(line.split(":", 1) for line in LINUX_STATUS.read_text().splitlines())
+        if "VmHWM" in lines:  # some containers leave it out
+            return int(lines["VmHWM"].split()[0]) * 1024
+    memory = needed("psutil", "measuring memory", "cli").Process().memory_info()._asdict()
+    return int(memory.get("peak_wset", memory["rss"]))  # Windows tells the peak
+
+
+def _gpu() -> int:
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available():
+        return 0
+    return int(torch.cuda.max_memory_allocated())

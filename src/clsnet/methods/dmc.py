@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from clsnet.images import Samples
+from clsnet.images.dead_leaves import dead_leaves
 from clsnet.methods.common.network import Perceptron
 from clsnet.methods.common.trainer import Trainer
-from clsnet.images.dead_leaves import dead_leaves
 from clsnet.methods.registry import Method
 
 CHUNK = 1000
@@ -69,7 +70,7 @@ class DMC(Trainer):
         self.merge_epochs = merge_epochs
         self.merge_rate = merge_rate
 
-    def partial_fit(self, X: np.ndarray, y: np.ndarray) -> DMC:
+    def partial_fit(self, X: Samples, y: np.ndarray) -> DMC:
         """Learn one task; the shape of its samples is that of the auxiliary images."""
         self.shape = X.shape[1:]
         super().partial_fit(X, y)
@@ -162,10 +163,12 @@ def auxiliary(n: int, shape: tuple[int, ...]) -> Tensor:
 
 METHOD = Method(
     name="dmc",
-    build=lambda seed, preset=None, **options: DMC(seed=seed, **options),
+    module=__name__,
+    learner="DMC",
     family="regularisation",
     keeps="the network; auxiliary images are synthetic",
     reference="Zhang et al., Class-incremental Learning via Deep Model Consolidation, WACV 2020",
     paper="DMC",
+    without={"merge_epochs": 0},
     grid={"merge_epochs": [10, 20, 40]},
 )

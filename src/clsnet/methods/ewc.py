@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from clsnet.methods.common.penalty import Penalty, summed
+from clsnet.methods.common.penalty import Penalty, summed_gradients
 from clsnet.methods.registry import Method
 
 CHUNK = 2000
@@ -79,17 +79,19 @@ class EWC(Penalty):
                     # Squared, the root becomes the probability: an expectation over labels.
                     return (log_p.detach().div(2).exp() * log_p).sum()
 
-                for name, part in summed(self.net, x, value, torch.square).items():
+                for name, part in summed_gradients(self.net, x, value, torch.square).items():
                     total[name] += part / len(X)
         return total
 
 
 METHOD = Method(
     name="ewc",
-    build=lambda seed, preset=None, **options: EWC(seed=seed, **options),
+    module=__name__,
+    learner="EWC",
     family="regularisation",
     keeps="Fisher information and centre of every weight",
     reference="Kirkpatrick et al., Overcoming catastrophic forgetting in neural networks, 2017",
     paper="EWC",
+    without={"strength": 0.0},
     grid={"strength": [1e2, 1e3, 1e4, 1e5]},
 )

@@ -68,6 +68,11 @@ class GEM(Rehearsal):
         self.first_task += [self.task] * (len(self.labels) - len(self.first_task))
         return X, y
 
+    def end_task(self, X: Tensor, y: Tensor) -> None:
+        """Choose the exemplars; those of the task before are not kept beside them."""
+        super().end_task(X, y)
+        self.memories = []
+
     def before_step(self) -> None:
         """Project the gradient."""
         if not self.memories:
@@ -113,10 +118,12 @@ def _flat(gradients: Any) -> Tensor:
 
 METHOD = Method(
     name="gem",
-    build=lambda seed, preset=None, **options: GEM(seed=seed, **options),
+    module=__name__,
+    learner="GEM",
     family="rehearsal",
     keeps="2,000 samples",
     reference="Lopez-Paz & Ranzato, Gradient Episodic Memory for Continual Learning, NeurIPS 2017",
     paper="GEM",
+    without={"budget": 0},
     grid={"epochs": [1, 3], "margin": [0.0, 0.5]},
 )

@@ -26,6 +26,8 @@ class IL2M(Rehearsal):
 
     Parameters
     ----------
+    rescaling
+        Whether scores are rescaled; without, it is plain rehearsal.
     budget
         Number of exemplars in all.
     options
@@ -47,8 +49,9 @@ class IL2M(Rehearsal):
     True
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, rescaling: bool = True, **options: Any) -> None:
         super().__init__(**options)
+        self.rescaling = rescaling
         self.mean_when_new = torch.zeros(0, device=self.device)
         self.confidence_when_new = torch.zeros(0, device=self.device)
         self.factors = torch.zeros(0, device=self.device)
@@ -77,6 +80,8 @@ class IL2M(Rehearsal):
     def scores(self, x: Tensor) -> Tensor:
         """Return the scores, rescaled where a new class is on top; a new class's factor is 1."""
         scores = super().scores(x)
+        if not self.rescaling:
+            return scores
         top_is_new = scores.argmax(dim=1, keepdim=True) >= self.new.start
         return torch.where(top_is_new, scores * self.factors, scores)
 
@@ -91,10 +96,12 @@ class IL2M(Rehearsal):
 
 METHOD = Method(
     name="il2m",
-    build=lambda seed, preset=None, **options: IL2M(seed=seed, **options),
+    module=__name__,
+    learner="IL2M",
     family="rehearsal",
     keeps="2,000 samples and three numbers per class",
     reference="Belouadah & Popescu, IL2M: Class Incremental Learning With Dual Memory, ICCV 2019",
     paper="IL2M",
+    without={"rescaling": False},
     grid={"epochs": [5, 10, 20]},
 )

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from clsnet.methods.common.network import Perceptron
-from clsnet.methods.common.spare_output import SpareOutput
+from clsnet.methods.common.placeholder_output import PlaceholderOutput
 from clsnet.methods.registry import Method
 
 
-class InterContiNet(SpareOutput):
+class InterContiNet(PlaceholderOutput):
     """Give each weight an interval inside which old tasks are solved, and never leave it.
 
     A task is learned in two phases. First the weights move, but stay inside the intervals of the
@@ -23,8 +23,8 @@ class InterContiNet(SpareOutput):
 
     Authors' code and this file differ: there, a centre moves by a tanh of a free parameter times
     the radius, here it is clipped to the interval, which bounds it alike; there, the outputs of
-    all classes are there from the start, here a spare one stands in for them (see `SpareOutput`).
-    The interval of new classes is the spare output's, so the guarantee is for all classes to come.
+    all classes are there from the start, here one stands for those to come (see
+    `PlaceholderOutput`). New classes get its interval, so the guarantee holds for all of them.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class InterContiNet(SpareOutput):
         self.radius: dict[str, Tensor] = {}
 
     def start_task(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Bound the weights by the intervals so far, those of new classes by the spare one's."""
+        """Bound the weights by the intervals so far, those of new classes by the placeholder's."""
         samples = super().start_task(X, y)
         for name, weight in self.net.named_parameters():
             if name in self.radius:
@@ -170,9 +170,11 @@ def interval_scores(net: Perceptron, radius: dict[str, Tensor], x: Tensor) -> tu
 
 METHOD = Method(
     name="intercontinet",
-    build=lambda seed, preset=None, **options: InterContiNet(seed=seed, **options),
+    module=__name__,
+    learner="InterContiNet",
     family="regularisation",
     keeps="an interval for every weight",
     reference="Wołczyk et al., Continual Learning with Guarantees via Weight Interval Constraints, "
     "ICML 2022",
+    without={"max_radius": 1e6, "contraction_epochs": 0},
 )

@@ -62,7 +62,8 @@ class Joint(Trainer):
 
 METHOD = Method(
     name="joint",
-    build=lambda seed, preset=None, **options: Joint(seed=seed, **options),
+    module=__name__,
+    learner="Joint",
     family="bound",
     keeps="all samples",
     reference="upper bound: training anew on all data so far",

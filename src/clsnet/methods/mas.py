@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from clsnet.methods.common.penalty import Penalty, summed
+from clsnet.methods.common.penalty import Penalty, summed_gradients
 from clsnet.methods.registry import Method
 
 CHUNK = 2000
@@ -60,7 +60,7 @@ class MAS(Penalty):
         """Return how much the squared length of the outputs depends on each weight."""
         total = {name: torch.zeros_like(w) for name, w in self.net.named_parameters()}
         for x in torch.split(X, CHUNK):
-            parts = summed(self.net, x, lambda scores: scores.square().sum(), torch.abs)
+            parts = summed_gradients(self.net, x, lambda scores: scores.square().sum(), torch.abs)
             for name, part in parts.items():
                 total[name] += part / len(X)
         return total
@@ -68,10 +68,12 @@ class MAS(Penalty):
 
 METHOD = Method(
     name="mas",
-    build=lambda seed, preset=None, **options: MAS(seed=seed, **options),
+    module=__name__,
+    learner="MAS",
     family="regularisation",
     keeps="importance and last value of every weight",
     reference="Aljundi et al., Memory Aware Synapses: Learning what (not) to forget, ECCV 2018",
     paper="MAS",
+    without={"strength": 0.0},
     grid={"strength": [1e-2, 1e-1, 1.0, 1e1]},
 )

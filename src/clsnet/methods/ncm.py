@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from clsnet.methods.common.closed_form import ClosedForm
+from clsnet.arrays.devices import Array, library
+from clsnet.arrays.linalg import double, take
 from clsnet.classifier.sums import Label
+from clsnet.methods.common.closed_form import ClosedForm
 from clsnet.methods.registry import Method
 
 
@@ -36,37 +36,45 @@ class NCM(ClosedForm):
     True
     """
 
+    solution: Array  # the class means
+
     def start(self, dimension: int) -> None:
         """Forget all sums."""
-        self.sums: dict[Label, Tensor] = {}
+        self.sums: dict[Label, Array] = {}
         self.counts: dict[Label, int] = {}
 
-    def learn(self, A: Tensor, y: np.ndarray) -> None:
+    def learn(self, A: Array, y: np.ndarray) -> None:
         """Add the samples of each class."""
         for label in np.unique(y).tolist():
-            rows = torch.as_tensor(y == label, device=A.device)
-            self.sums[label] = self.sums.get(label, 0.0) + A[rows].double().sum(dim=0)
-            self.counts[label] = self.counts.get(label, 0) + int(rows.sum())
+            own = double(take(A, np.flatnonzero(y == label)))
+            self.sums[label] = self.sums.get(label, 0.0) + own.sum(axis=0)
+            self.counts[label] = self.counts.get(label, 0) + len(own)
+
+    def solve(self) -> Array:
+        """Return the class means."""
+        means = [self.sums[label] / self.counts[label] for label in self.sums]
+        return library(self.device).stack(means)
 
     @property
     def labels(self) -> list[Label]:
         """Classes seen, in the order in which they came."""
         return list(self.sums)
 
-    def scores(self, A: Tensor) -> Tensor:
+    def scores(self, A: Array) -> Array:
         """Return the distances to all means, squared and negative, less a constant per sample."""
-        means = torch.stack([self.sums[label] / self.counts[label] for label in self.sums])
-        return A.double() @ means.T - means.square().sum(dim=1) / 2
+        means = self.solution
+        return double(A) @ means.T - (means**2).sum(axis=1) / 2
 
-    def kept(self) -> dict[str, Tensor]:
+    def kept(self) -> dict[str, Array]:
         """Return the class sums and counts."""
-        counts = torch.tensor(list(self.counts.values()))
-        return {"sums": torch.stack(list(self.sums.values())), "counts": counts}
+        sums = library(self.device).stack(list(self.sums.values()))
+        return {"sums": sums, "counts": np.array(list(self.counts.values()))}
 
 
 METHOD = Method(
     name="ncm",
-    build=lambda seed, preset=None, **options: NCM(seed=seed, preset=preset, **options),
+    module=__name__,
+    learner="NCM",
     family="analytic",
     presets=True,
     backbones=True,

@@ -32,7 +32,8 @@ class FineTuning(Trainer):
 
 METHOD = Method(
     name="none",
-    build=lambda seed, preset=None, **options: FineTuning(seed=seed, **options),
+    module=__name__,
+    learner="FineTuning",
     family="bound",
     keeps="nothing",
     reference="lower bound: fine-tuning on each task",

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from clsnet.methods.common.spare_output import SpareOutput
+from clsnet.methods.common.placeholder_output import PlaceholderOutput
 from clsnet.methods.registry import Method
 
 
-class OWM(SpareOutput):
+class OWM(PlaceholderOutput):
     """Change each layer only in directions that its earlier inputs did not take.
 
     Every layer has a projector P over its inputs and a constant 1 for the bias, at first the
@@ -22,13 +22,15 @@ class OWM(SpareOutput):
     from 1 to 0.1 for hidden ones, and stays at 0.6 for the last. The rate is lower than theirs
     (0.2), with which five tasks of Fashion-MNIST are half forgotten, and gradients are not clipped.
 
-    Their network has the outputs of all classes from the start; a spare output stands in for them
-    (see `SpareOutput`).
+    Their network has the outputs of all classes from the start; here one output stands for those
+    to come (see `PlaceholderOutput`).
 
     Parameters
     ----------
     momentum
         Of the gradient descent.
+    projecting
+        Whether gradients are projected; without, it is fine-tuning.
     options
         As for `Trainer`.
 
@@ -55,17 +57,19 @@ class OWM(SpareOutput):
         epochs: int = 3,
         batch_size: int = 40,
         learning_rate: float = 0.02,
+        projecting: bool = True,
         **options: Any,
     ) -> None:
         super().__init__(
             epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, **options
         )
         self.momentum = momentum
+        self.projecting = projecting
         self.projectors: list[Tensor] = []
 
     def start_task(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Make the projectors; count the steps to come."""
-        if self.task == 0:
+        if self.task == 0 and self.projecting:
             sizes = [layer.in_features + 1 for layer in self.net.layers()]
             self.projectors = [torch.eye(size, device=self.device) for size in sizes]
         self.step, self.steps = 0, self.epochs * -(-len(y) // self.batch_size)
@@ -76,7 +80,7 @@ class OWM(SpareOutput):
         return torch.optim.SGD(self.net.parameters(), lr=self.learning_rate, momentum=self.momentum)
 
     def loss(self, x: Tensor, y: Tensor) -> Tensor:
-        """Return the cross-entropy over known classes and the spare output."""
+        """Return the cross-entropy over known classes and the placeholder."""
         self.inputs, self.outputs = self.net.trace(x)
         for output in self.outputs:
             output.retain_grad()
@@ -85,6 +89,13 @@ class OWM(SpareOutput):
     @torch.no_grad()
     def before_step(self) -> None:
         """Update each projector by the batch, then project the gradient."""
+        if self.projecting:
+            self.project_gradients()
+        self.step += 1
+        self.inputs, self.outputs = [], []
+
+    def project_gradients(self) -> None:
+        """Replace the gradient of each layer by its projection."""
         layers = self.net.layers()
         for place, layer in enumerate(layers):
             projector, output = self.projectors[place], self.outputs[place].grad
@@ -95,8 +106,6 @@ class OWM(SpareOutput):
             gradient = output.T @ (inputs @ projector)
             layer.weight.grad = gradient[:, :-1].contiguous()
             layer.bias.grad = gradient[:, -1].contiguous()
-        self.step += 1
-        self.inputs, self.outputs = [], []
 
     def alpha(self, place: int, n_layers: int) -> float:
         """Return the authors' alpha of a layer at this step of a task."""
@@ -126,11 +135,13 @@ def update(projector: Tensor, r: Tensor, alpha: float) -> None:
 
 METHOD = Method(
     name="owm",
-    build=lambda seed, preset=None, **options: OWM(seed=seed, **options),
+    module=__name__,
+    learner="OWM",
     family="regularisation",
     keeps="a projector over the inputs of each layer",
     reference="Zeng et al., Continual learning of context-dependent processing in neural networks, "
     "Nature Machine Intelligence 2019",
     paper="OWM",
+    without={"projecting": False},
     grid={"learning_rate": [0.01, 0.02, 0.05]},
 )

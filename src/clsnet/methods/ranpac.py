@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from clsnet.methods.common.closed_form import ClosedForm
-from clsnet.classifier.sums import Label, Statistics
+from clsnet.arrays.devices import Array, device_of, namespace, to_device
+from clsnet.arrays.linalg import double, take
+from clsnet.classifier.sums import Label, Sums
+from clsnet.methods.common.closed_form import ClosedForm, solve_ridge
 from clsnet.methods.registry import Method
 
 RIDGES = tuple(10.0**exponent for exponent in range(-8, 9))
@@ -55,73 +55,76 @@ class RanPAC(ClosedForm):
         super().__init__(**options)
         self.nodes = nodes or (10_000 if self.preset == "best" else 2_000)
 
+    solution: Array  # the weights
+
     def start(self, dimension: int) -> None:
         """Draw the projection and forget all sums."""
-        self.random = torch.Generator().manual_seed(self.seed)
-        projection = torch.randn(dimension, self.nodes, generator=self.random)
-        self.projection = projection.to(self.device)
-        self.seen = Statistics(self.nodes, self.device)
+        self.random = np.random.default_rng(self.seed)
+        projection = self.random.standard_normal((dimension, self.nodes), dtype=np.float32)
+        self.projection = to_device(projection, self.device)
+        self.sums = Sums(self.nodes, self.device)
 
-    def learn(self, A: Tensor, y: np.ndarray) -> None:
-        """Choose the ridge on the task, add the task to the sums, solve for the weights."""
+    def learn(self, A: Array, y: np.ndarray) -> None:
+        """Choose the ridge on the task and add the task to the sums."""
         H = self.expand(A)
         self.ridge = self.best_ridge(H, y)
-        self.seen.add(H, y)
-        self.weights = solve(self.seen.gram, self.seen.cross(self.labels), self.ridge)
+        self.sums.add(H, y)
 
-    def expand(self, A: Tensor) -> Tensor:
+    def solve(self) -> Array:
+        """Return the weights of ridge regression."""
+        return solve_ridge(self.sums.gram, self.sums.cross(self.labels), self.ridge)
+
+    def expand(self, A: Array) -> Array:
         """Return the outputs of the random layer."""
-        return torch.relu(A @ self.projection.to(A.dtype))
+        H = A @ namespace(A).astype(self.projection, A.dtype, copy=False)
+        H[H < 0] = 0.0
+        return H
 
-    def best_ridge(self, H: Tensor, y: np.ndarray) -> float:
+    def best_ridge(self, H: Array, y: np.ndarray) -> float:
         """Return the ridge that serves a fifth of the samples best when learned from the rest."""
-        order = torch.randperm(len(y), generator=self.random)
+        order = self.random.permutation(len(y))
         n_rows = int(0.8 * len(y))
         rows, held_out = order[:n_rows], order[n_rows:]
-        Y = torch.as_tensor(y[:, None] == np.unique(y), device=H.device).to(H.dtype)
-        X, tested = H[rows], H[held_out]
+        one_hot = to_device(y[:, None] == np.unique(y), device_of(H))
+        Y = namespace(H).astype(one_hot, H.dtype)
+        X, tested = take(H, rows), take(H, held_out)
         if len(X) < self.nodes:  # the same predictions from the smaller matrix of products
-            gram, cross, tested = (X @ X.T).double(), Y[rows].double(), tested @ X.T
+            gram, cross, tested = double(X @ X.T), double(take(Y, rows)), tested @ X.T
         else:
-            gram, cross = (X.T @ X).double(), (X.T @ Y[rows]).double()
+            gram, cross = double(X.T @ X), double(X.T @ take(Y, rows))
+        wanted = take(Y, held_out)
 
         def error(ridge: float) -> float:
-            predicted = tested @ solve(gram, cross, ridge).to(H.dtype)
-            return float((predicted - Y[held_out]).square().sum())
+            predicted = double(tested) @ solve_ridge(gram, cross, ridge)
+            return float(((predicted - wanted) ** 2).sum())
 
         return min(RIDGES, key=error)
 
     @property
     def labels(self) -> list[Label]:
         """Classes seen, sorted."""
-        return self.seen.labels
+        return self.sums.labels
 
-    def scores(self, A: Tensor) -> Tensor:
+    def scores(self, A: Array) -> Array:
         """Return the regression's outputs."""
-        return self.expand(A).double() @ self.weights
+        return double(self.expand(A)) @ self.solution
 
-    def kept(self) -> dict[str, Tensor]:
+    def kept(self) -> dict[str, Array]:
         """Return the projection, the Gram matrix and the prototypes."""
-        sums = self.seen.cross(self.labels)
-        return {"projection": self.projection, "gram": self.seen.gram, "sums": sums}
-
-
-def solve(gram: Tensor, cross: Tensor, ridge: float) -> Tensor:
-    """Return ``(gram + ridge I)^-1 cross``."""
-    matrix = gram.clone()
-    matrix.diagonal().add_(ridge)
-    weights: Tensor = torch.linalg.solve(matrix, cross)
-    return weights
+        sums = self.sums.cross(self.labels)
+        return {"projection": self.projection, "gram": self.sums.gram, "sums": sums}
 
 
 METHOD = Method(
     name="ranpac",
-    build=lambda seed, preset=None, **options: RanPAC(seed=seed, preset=preset, **options),
+    module=__name__,
+    learner="RanPAC",
     family="analytic",
     presets=True,
     backbones=True,
     keeps="a random projection, one Gram matrix and one sum per class",
     reference="McDonnell et al., RanPAC: Random Projections and Pre-trained Models for Continual "
     "Learning, NeurIPS 2023",
+    without={"nodes": 1},
     grid={"nodes": [2_000, 5_000, 10_000]},
 )

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
+from clsnet.images import Samples
 from clsnet.methods.common.rehearsal import Rehearsal
 from clsnet.methods.registry import Method
 
@@ -61,7 +61,7 @@ class RM(Rehearsal):
         self.image: tuple[int, ...] = (1, 1, 1)
         self.n_absent = 0  # classes that the task does not have
 
-    def as_input(self, X: np.ndarray) -> Tensor:
+    def as_input(self, X: Samples) -> Tensor:
         """Flatten images, but remember their shape; a vector is an image of one row."""
         self.image = (1, 1, 1, *X.shape[1:])[-3:]
         return super().as_input(X)
@@ -179,11 +179,13 @@ def _rotated(images: Tensor, degrees: float, random: torch.Generator) -> Tensor:
 
 METHOD = Method(
     name="rm",
-    build=lambda seed, preset=None, **options: RM(seed=seed, **options),
+    module=__name__,
+    learner="RM",
     family="rehearsal",
     keeps="2,000 samples",
     reference="Bang et al., Rainbow Memory: Continual Learning with a Memory of Diverse Samples, "
     "CVPR 2021",
     paper="RM",
+    without={"budget": 0},
     grid={"mix": [0.0, 0.5]},
 )

@@ -85,10 +85,12 @@ class SI(Penalty):
 
 METHOD = Method(
     name="si",
-    build=lambda seed, preset=None, **options: SI(seed=seed, **options),
+    module=__name__,
+    learner="SI",
     family="regularisation",
     keeps="path integral and last value of every weight",
     reference="Zenke et al., Continual Learning Through Synaptic Intelligence, ICML 2017",
     paper="SI",
+    without={"strength": 0.0},
     grid={"strength": [1e2, 1e3, 1e4, 1e5]},
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from clsnet.methods.common.closed_form import ClosedForm
-from clsnet.classifier.sums import Label, Statistics
+from clsnet.arrays.devices import Array, to_device
+from clsnet.arrays.linalg import double
+from clsnet.classifier.sums import Label, Sums
+from clsnet.methods.common.closed_form import ClosedForm, solve_ridge
 from clsnet.methods.registry import Method
 
 
@@ -47,8 +47,7 @@ class SLDA(ClosedForm):
     True
     """
 
-    weights: Tensor
-    bias: Tensor
+    solution: tuple[Array, Array]  # weights and bias
 
     def __init__(self, shrinkage: float = 1e-6, **options: Any) -> None:
         super().__init__(**options)
@@ -56,47 +55,54 @@ class SLDA(ClosedForm):
 
     def start(self, dimension: int) -> None:
         """Forget all sums."""
-        self.seen = Statistics(dimension, self.device)
+        self.sums = Sums(dimension, self.device)
 
-    def learn(self, A: Tensor, y: np.ndarray) -> None:
-        """Add the task to the sums and solve for the weights."""
-        self.seen.add(A, y)
+    def learn(self, A: Array, y: np.ndarray) -> None:
+        """Add the task to the sums."""
+        self.sums.add(A, y)
+
+    def solve(self) -> tuple[Array, Array]:
+        """Return the weights and the bias of every class."""
         means, covariance = self.gaussian()
-        matrix = (1 - self.shrinkage) * covariance
-        matrix.diagonal().add_(self.shrinkage)
-        self.weights = torch.linalg.solve(matrix, means.T)
-        self.bias = -(means.T * self.weights).sum(dim=0) / 2
+        weights = solve_ridge((1 - self.shrinkage) * covariance, means.T, self.shrinkage)
+        return weights, -(means.T * weights).sum(axis=0) / 2
 
-    def gaussian(self) -> tuple[Tensor, Tensor]:
+    def gaussian(self) -> tuple[Array, Array]:
         """Return the class means and the pooled covariance around them."""
-        counts = torch.tensor([self.seen.counts[label] for label in self.labels])
-        counts = counts.to(self.device, torch.float64)
-        means = self.seen.cross(self.labels).T / counts[:, None]
-        return means, (self.seen.gram - means.T * counts @ means) / counts.sum()
+        counts = to_device(self.counts().astype(float), self.device)
+        means = self.sums.cross(self.labels).T / counts[:, None]
+        return means, (self.sums.gram - means.T * counts @ means) / counts.sum()
+
+    def counts(self) -> np.ndarray:
+        """Return the number of samples of each class."""
+        return np.array([self.sums.counts[label] for label in self.labels])
 
     @property
     def labels(self) -> list[Label]:
         """Classes seen, sorted."""
-        return self.seen.labels
+        return self.sums.labels
 
-    def scores(self, A: Tensor) -> Tensor:
+    def scores(self, A: Array) -> Array:
         """Return the discriminants."""
-        return A.double() @ self.weights + self.bias
+        weights, bias = self.solution
+        return double(A) @ weights + bias
 
-    def kept(self) -> dict[str, Tensor]:
+    def kept(self) -> dict[str, Array]:
         """Return the Gram matrix, the class sums and counts."""
-        counts = torch.tensor([self.seen.counts[label] for label in self.labels])
-        return {"gram": self.seen.gram, "sums": self.seen.cross(self.labels), "counts": counts}
+        sums = self.sums.cross(self.labels)
+        return {"gram": self.sums.gram, "sums": sums, "counts": self.counts()}
 
 
 METHOD = Method(
     name="slda",
-    build=lambda seed, preset=None, **options: SLDA(seed=seed, preset=preset, **options),
+    module=__name__,
+    learner="SLDA",
     family="analytic",
     presets=True,
     backbones=True,
     keeps="one Gram matrix and one sum per class",
     reference="Hayes & Kanan, Lifelong Machine Learning with Deep Streaming Linear Discriminant "
     "Analysis, CLVision 2020",
+    without={"shrinkage": 1.0},  # the identity in place of the covariance
     grid={"shrinkage": [1e-7, 1e-6, 1e-5, 1e-4, 1e-3]},
 )

@@ -12,8 +12,8 @@ import torch
 from torch import nn
 
 from clsnet.errors import ClsnetError
-from clsnet.storage.files import write_atomically
 from clsnet.pretraining.muon import Muon
+from clsnet.storage.files import write_atomically
 
 FORMAT = "clsnet-pretraining"
 

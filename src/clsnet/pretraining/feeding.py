@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -10,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from clsnet.data import Report
+from clsnet.extras import needed
+from clsnet.images import Report
 from clsnet.images.ahead import read_ahead
 
 Channels = tuple[float, float, float]
@@ -129,9 +129,8 @@ def room(device: torch.device) -> int:
     """
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0] // 2
-    if hasattr(os, "sysconf") and "SC_AVPHYS_PAGES" in os.sysconf_names:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    return 2 << 30
+    psutil = needed("psutil", "pretraining", "cli")
+    return int(psutil.virtual_memory().available) // 2
 
 
 def _cut(rows: Tensor, size: int) -> list[Tensor]:

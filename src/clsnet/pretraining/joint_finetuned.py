@@ -8,12 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from clsnet.methods.common.trainer import Exemplars
-from clsnet.arrays.devices import torch_device
+from clsnet.arrays.devices import resolve_device
 from clsnet.errors import ClsnetError
-from clsnet.methods.common.residual import Residual
 from clsnet.extractor.backbones.weights import read_weights
+from clsnet.images import Samples
 from clsnet.memory import MEGABYTE, MemoryUse
+from clsnet.methods.common.residual import Residual
+from clsnet.methods.common.trainer import Exemplars
 from clsnet.methods.registry import Method
 from clsnet.pretraining.feeding import Feed, room
 from clsnet.pretraining.loop import train
@@ -52,11 +53,11 @@ class JointFineTuned:
         self.seed = seed
         self.backbone = backbone
         self.epochs = epochs
-        self.device = torch_device(device)
+        self.device = torch.device(resolve_device(device))
         self.labels: list[int] = []
         self.exemplars: Exemplars | None = None
 
-    def partial_fit(self, X: np.ndarray, y: np.ndarray) -> JointFineTuned:
+    def partial_fit(self, X: Samples, y: np.ndarray) -> JointFineTuned:
         """Learn one task, and all before it again."""
         if not self.backbone:
             raise ClsnetError("joint-finetuned needs --backbone FILE.safetensors to start from.")
@@ -72,8 +73,9 @@ class JointFineTuned:
             torch.manual_seed(self.seed)
             depth = int(self.about.network.removeprefix("resnet"))
             network = Residual(depth, self.about.small, len(self.labels))
-            body = {name: tensor for name, tensor in state.items() if not name.startswith("fc.")}
-            network.load_state_dict(body, strict=False)
+            body = {name: array for name, array in state.items() if not name.startswith("fc.")}
+            tensors = {name: torch.from_numpy(array) for name, array in body.items()}
+            network.load_state_dict(tensors, strict=False)
             self.objective = Tuning(network, self.about.mean, self.about.deviation)
             self.objective.to(self.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
             feed = self._feed(samples.numpy(), codes.numpy())
@@ -81,7 +83,7 @@ class JointFineTuned:
             train(self.objective, feed, nothing, self.epochs, self.seed)
         return self
 
-    def predict(self, X: np.ndarray) -> np.ndarray:
+    def predict(self, X: Samples) -> np.ndarray:
         """Return the class of each sample."""
         feed = self._feed(X, np.zeros(len(X), dtype=np.int64))
         scores, _ = self.objective.outputs(feed, self.objective.network.fc)
@@ -98,13 +100,14 @@ class JointFineTuned:
         samples = self.exemplars.X.numel() if self.exemplars is not None else 0
         return MemoryUse(4 * numbers / MEGABYTE, 4 * samples / MEGABYTE)
 
-    def _feed(self, X: np.ndarray, y: np.ndarray) -> Feed:
+    def _feed(self, X: Samples, y: np.ndarray) -> Feed:
         return Feed(X, y, self.about.size, self.device, room(self.device))
 
 
 METHOD = Method(
     name="joint-finetuned",
-    build=lambda seed, preset=None, **options: JointFineTuned(seed=seed, **options),
+    module=__name__,
+    learner="JointFineTuned",
     family="bound",
     keeps="all samples",
     reference="upper bound: fine-tuning a pretrained network on all data so far",

@@ -10,11 +10,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from clsnet.arrays.devices import resolve_device
 from clsnet.data import Report
-from clsnet.arrays.devices import torch_device
 from clsnet.errors import ClsnetError
-from clsnet.methods.common.residual import Residual
 from clsnet.extractor.backbones.weights import About
+from clsnet.methods.common.residual import Residual
 from clsnet.pretraining.augment import TURNS
 from clsnet.pretraining.base import Base
 from clsnet.pretraining.checkpoint import Checkpoint
@@ -79,7 +79,7 @@ def pretrain(
     depth, made = known_backbone(backbone), known_objective(objective)
     if len(data.class_names) < 2 or len(data.X) < 2:
         raise ClsnetError(f"{data.name} has only one base class: pretraining needs two or more.")
-    where = torch_device(device)
+    where = torch.device(resolve_device(device))
     size = size or min(data.X.shape[-2:])
     epochs = epochs or made.epochs
     small = size <= LARGEST_SMALL

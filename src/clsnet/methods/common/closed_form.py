@@ -6,23 +6,24 @@ import copy
 from typing import Any, Self
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from clsnet.storage import tensors as storage
+from clsnet.arrays.devices import Array, device_of, namespace, resolve_device, to_numpy
+from clsnet.arrays.linalg import cholesky, solve_by_factor
 from clsnet.classifier.sums import Label
-from clsnet.arrays.devices import torch_device
-from clsnet.extractor import Extractor
+from clsnet.estimator import CLSNet
 from clsnet.estimator.features import new_extractor
+from clsnet.extractor import Extractor
+from clsnet.images import Samples
 from clsnet.memory import MEGABYTE, MemoryUse
-from clsnet.estimator.clsnet import ROWS, CLSNet
+from clsnet.model import ROWS
+from clsnet.storage import model_file
 
 
 class ClosedForm:
     """Learn from the features that `CLSNet` with the same preset and seed would see.
 
-    Subclasses say what they sum up (`start`, `learn`), what it is in the end (`kept`), and how
-    classes are scored (`labels`, `scores`).
+    Subclasses say what they sum up (`start`, `learn`), what they keep (`kept`), what follows from
+    it (`solve`), and how classes are scored (`labels`, `scores`).
 
     Parameters
     ----------
@@ -43,8 +44,9 @@ class ClosedForm:
     ) -> None:
         self.seed = seed
         self.preset = preset
-        self.device = torch_device(device)
+        self.device = resolve_device(device)
         self.model = CLSNet(preset=preset or "fast", random_state=seed, **features)
+        self.solution: Any = None  # follows from what is kept, so it is not counted as memory
 
     # ------------------------------------------------------------------- a method overrides
 
@@ -52,8 +54,12 @@ class ClosedForm:
         """Forget everything; features will have so many columns."""
         raise NotImplementedError
 
-    def learn(self, A: Tensor, y: np.ndarray) -> None:
-        """Learn from the features of one task."""
+    def learn(self, A: Array, y: np.ndarray) -> None:
+        """Add the features of one task to what is kept."""
+        raise NotImplementedError
+
+    def solve(self) -> Any:
+        """Return what predicting needs, computed from what is kept."""
         raise NotImplementedError
 
     @property
@@ -61,41 +67,68 @@ class ClosedForm:
         """Classes in the order of scores."""
         raise NotImplementedError
 
-    def scores(self, A: Tensor) -> Tensor:
-        """Return one score per class; the largest wins."""
+    def scores(self, A: Array) -> Array:
+        """Return one score per class, given `solution`; the largest wins."""
         raise NotImplementedError
 
-    def kept(self) -> dict[str, Tensor]:
-        """Return all that predicting and going on take, beside the extractor."""
+    def kept(self) -> dict[str, Array]:
+        """Return all that predicting and further learning need, beside the extractor."""
         raise NotImplementedError
 
     # ------------------------------------------------------------------- the same for all
 
-    @torch.no_grad()
-    def partial_fit(self, X: np.ndarray, y: np.ndarray) -> Self:
+    def partial_fit(self, X: Samples, y: np.ndarray) -> Self:
         """Learn one task."""
         if not hasattr(self, "extractor_"):
             self.extractor_ = new_extractor(self.model, X.shape[1:]).fit(X, self.device)
             self.start(self.extractor_.dimension)
         parts = [self.extractor_.transform(X[i : i + ROWS]) for i in range(0, len(X), ROWS)]
-        self.learn(torch.cat(parts), np.asarray(y))
+        self.learn(namespace(*parts).concat(parts), np.asarray(y))
+        self.solution = None
         return self
 
-    @torch.no_grad()
-    def predict(self, X: np.ndarray) -> np.ndarray:
+    def consolidate(self) -> Self:
+        """Solve now, rather than at the first prediction."""
+        if self.solution is None:
+            self.solution = self.solve()
+        return self
+
+    def predict(self, X: Samples) -> np.ndarray:
         """Return the class of each sample."""
-        parts = (X[start : start + ROWS] for start in range(0, len(X), ROWS))
-        best = [self.scores(self.extractor_.transform(part)).argmax(dim=1) for part in parts]
-        return np.asarray(np.array(self.labels)[torch.cat(best).cpu().numpy()])
+        self.consolidate()
+        best = []
+        for start in range(0, len(X), ROWS):
+            scores = self.scores(self.extractor_.transform(X[start : start + ROWS]))
+            best.append(to_numpy(namespace(scores).argmax(scores, axis=1)))
+        return np.asarray(np.array(self.labels)[np.concatenate(best)])
 
     def twin(self) -> Self:
         """Return a learner that has learned nothing but shares this one's fixed extractor."""
-        model = copy.copy(self)
-        model.start(self.extractor_.dimension)
-        return model
+        twin = copy.copy(self)
+        twin.start(self.extractor_.dimension)
+        return twin
 
     def memory(self) -> MemoryUse:
         """Return the size of extractor and sums; a Gram matrix counts as its triangle."""
-        tensors = {**self.extractor_.state_dict(), **self.kept()}
-        count = sum(storage.numbers(name, tensor) for name, tensor in tensors.items())
+        arrays = {**self.extractor_.state(), **self.kept()}
+        count = sum(model_file.numbers(name, array) for name, array in arrays.items())
         return MemoryUse(4 * count / MEGABYTE, backbone_mb=self.extractor_.referred_mb)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "solution": None}
+
+
+def solve_ridge(matrix: Array, rhs: Array, ridge: float) -> Array:
+    """Return ``(matrix + ridge I)^-1 rhs`` for a symmetric matrix without negative eigenvalues.
+
+    Examples
+    --------
+    >>> solve_ridge(np.array([[3.0]]), np.array([[8.0]]), ridge=1.0)
+    array([[2.]])
+    """
+    factor = cholesky(matrix, ridge)
+    if factor is not None:
+        return solve_by_factor(factor, rhs)
+    xp = namespace(matrix)  # rounding made an eigenvalue negative
+    identity = xp.eye(len(matrix), dtype=matrix.dtype, device=device_of(matrix))
+    return xp.linalg.solve(matrix + ridge * identity, rhs)

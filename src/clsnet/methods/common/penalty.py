@@ -73,7 +73,7 @@ class Penalty(Trainer):
         }
 
 
-def summed(
+def summed_gradients(
     net: Perceptron, x: Tensor, value: Callable[[Tensor], Tensor], function: Callable[..., Tensor]
 ) -> dict[str, Tensor]:
     """Return, for every weight, the sum over samples of a function of its gradient.

@@ -39,6 +39,7 @@ class Rehearsal(Trainer):
         chosen = []
         for code in range(len(self.labels)):
             rows = (y == code).nonzero().flatten()
-            chosen.append(rows[self.rank(X[rows], y[rows], quota)])
+            if len(rows):
+                chosen.append(rows[self.rank(X[rows], y[rows], quota)])
         rows = torch.cat(chosen)
         self.exemplars = Exemplars(X[rows], y[rows])

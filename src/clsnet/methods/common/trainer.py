@@ -13,9 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from clsnet.methods.common.network import Perceptron
-from clsnet.arrays.devices import torch_device
+from clsnet.arrays.devices import resolve_device
+from clsnet.images import Samples
 from clsnet.memory import MEGABYTE, MemoryUse
+from clsnet.methods.common.network import Perceptron
 
 ROWS = 4096
 
@@ -65,7 +66,7 @@ class Trainer:
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
-        self.device = torch_device(device)
+        self.device = torch.device(resolve_device(device))
         self.random = torch.Generator().manual_seed(seed)
         self.labels: list[int] = []
         self.task = 0
@@ -104,7 +105,7 @@ class Trainer:
 
     # ------------------------------------------------------------------- the same for all
 
-    def partial_fit(self, X: np.ndarray, y: np.ndarray) -> Trainer:
+    def partial_fit(self, X: Samples, y: np.ndarray) -> Trainer:
         """Learn one task."""
         old = list(self.labels)
         self.labels += [label for label in np.unique(y).tolist() if label not in old]
@@ -113,7 +114,7 @@ class Trainer:
         codes = torch.tensor([self.labels.index(label) for label in y.tolist()])
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(torch.randint(2**31, (), generator=self.random)))
-            if not hasattr(self, "net"):
+            if self.task == 0:
                 self.net = Perceptron(x.shape[1], self.hidden).to(self.device)
             self.net.grow(len(self.labels))
             self.fit_task(x, codes.to(self.device))
@@ -137,16 +138,17 @@ class Trainer:
                 self.before_step()
                 optimiser.step()
                 self.after_step()
+        optimiser.zero_grad(set_to_none=True)  # the last gradients are no part of the model
 
     def batches(self, n: int) -> Iterator[Tensor]:
         """Return the rows of each batch of one epoch, in random order."""
         order = torch.randperm(n, generator=self.random).to(self.device)
         return (order[i : i + self.batch_size] for i in range(0, n, self.batch_size))
 
-    def as_input(self, X: np.ndarray) -> Tensor:
+    def as_input(self, X: Samples) -> Tensor:
         """Flatten samples; integers become fractions of the largest one of the first task."""
         pixels = np.asarray(X)
-        if not hasattr(self, "scale"):
+        if self.task == 0:
             self.scale = float(pixels.max()) or 1.0 if pixels.dtype.kind in "iu" else 1.0
         x = torch.from_numpy(pixels.astype(np.float32).reshape(len(X), -1))
         return (x / self.scale).to(self.device)
@@ -158,7 +160,7 @@ class Trainer:
         scores: Tensor = self.net(x)
         return scores
 
-    def predict(self, X: np.ndarray) -> np.ndarray:
+    def predict(self, X: Samples) -> np.ndarray:
         """Return the class of each sample."""
         parts = (self.as_input(X[i : i + ROWS]) for i in range(0, len(X), ROWS))
         best = [self.scores(x).argmax(dim=1) for x in parts]

@@ -1,4 +1,4 @@
-"""Classes that a pretrained network has seen already: learning them proves nothing."""
+"""Classes that a network was pretrained on: to learn them again proves nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ IMAGENET = "ImageNet-1k"
 INSIDE_IMAGENET = ("ImageNet", "TinyImageNet")
 
 
-def seen_classes(backbone: str, sequence: TaskSequence, seed: int) -> list[str]:
+def pretrained_classes(backbone: str, sequence: TaskSequence, seed: int) -> list[str]:
     """Return the classes of a sequence that a backbone was pretrained on.
 
     All classes of Tiny-ImageNet are classes of ImageNet-1k.
@@ -25,15 +25,15 @@ def seen_classes(backbone: str, sequence: TaskSequence, seed: int) -> list[str]:
     return [name for name in names if name in network.seen_classes]
 
 
-def check_unseen(backbone: str, sequence: TaskSequence, seed: int) -> None:
+def check_not_pretrained(backbone: str, sequence: TaskSequence, seed: int) -> None:
     """Refuse to test a network on the classes that it was pretrained on."""
-    seen = seen_classes(backbone, sequence, seed)
-    if seen:
+    known = pretrained_classes(backbone, sequence, seed)
+    if known:
         if backbone == "auto":
             backbone = auto_backbone(sequence.dataset.X_train.shape[1:])
         raise ClsnetError(
-            f"{backbone} was pretrained on {len(seen)} of the {sequence.n_classes} classes of "
-            f"{sequence.name} (such as {seen[0]}), so it would be no test of learning new ones; "
+            f"{backbone} was pretrained on {len(known)} of the {sequence.n_classes} classes of "
+            f"{sequence.name} (such as {known[0]}), so it would be no test of learning new ones; "
             "pretrain on its base classes with clsnet pretrain, or say --allow-seen and the "
             "figures will be labelled."
         )

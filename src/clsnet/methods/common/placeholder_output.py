@@ -1,4 +1,7 @@
-"""A spare output, for methods whose published networks have the outputs of all classes at once."""
+"""An output that stands for all classes to come.
+
+It is for methods whose published networks have the outputs of all classes from the start.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,12 @@ from torch import Tensor
 from clsnet.methods.common.trainer import Trainer
 
 
-class SpareOutput(Trainer):
+class PlaceholderOutput(Trainer):
     """A trainer whose head has one output more than there are classes.
 
-    Where the outputs of all classes are there from the start, old tasks lower the scores of classes
-    to come, and what protects old tasks protects that too. To know their number is foresight. Here
-    old tasks lower one spare output instead, and new classes start as copies of it.
+    Where all outputs exist from the start, old tasks lower the scores of classes to come, and what
+    protects old tasks protects that too. But such a network knows how many classes will come. Here
+    old tasks lower the score of one placeholder instead, and new classes start as copies of it.
 
     Parameters
     ----------
@@ -22,7 +25,7 @@ class SpareOutput(Trainer):
     """
 
     def start_task(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Start new classes, and the next spare output, where the spare output is."""
+        """Start new classes, and the next placeholder, as copies of the placeholder."""
         self.net.grow(len(self.labels) + 1)
         if self.task > 0:
             with torch.no_grad():
