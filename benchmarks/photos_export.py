@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
-from clsnet.data import Images
 from clsnet.evaluation.store import environment
+from clsnet.images import Images
 from clsnet.photos import export, learn, predict
 from photos_calibration import linked, photos_of
 

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-import torch
-from torch import Tensor
+os.environ["OMP_NUM_THREADS"] = "1"  # read when NumPy is imported
 
-from clsnet import CLSNet, load
+import numpy as np
+
 from clsnet.evaluation.store import environment
+from clsnet.extractor import Augmentation, Extractor
+from clsnet.extractor.backbones import resolve_backbone
+from clsnet.model import Model
 from clsnet.photos.estimate import estimated, held_out
-from clsnet.photos.learning import BACKBONE, TAPS
+from clsnet.photos.learning import BACKBONE, PHOTOGRAPH, SEED, TAPS
 from clsnet.photos.record import Change, Record, now
 from timing import seconds
 
@@ -29,7 +33,7 @@ ROUNDS = 7
 MB = 1e6
 
 
-def features(first: int, n_classes: int) -> tuple[Tensor, np.ndarray]:
+def features(first: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     """Return features and labels of classes that lie around centres of their own."""
     mixing = np.random.default_rng(0).standard_normal((HIDDEN, FEATURES)) / HIDDEN**0.5
     random = np.random.default_rng(first + 1)
@@ -37,20 +41,20 @@ def features(first: int, n_classes: int) -> tuple[Tensor, np.ndarray]:
     centres = random.standard_normal((n_classes, HIDDEN))
     hidden = centres[y - first] + random.standard_normal((len(y), HIDDEN))
     Z = np.maximum(hidden @ mixing + 0.3 * random.standard_normal((len(y), FEATURES)), 0)
-    A = torch.from_numpy(np.pad(Z, ((0, 0), (0, 1)), constant_values=1.0))
-    return A.float(), np.array([f"class {label:03}" for label in y])
+    A = np.pad(Z, ((0, 0), (0, 1)), constant_values=1.0)
+    return A.astype(np.float32), np.array([f"class {label:03}" for label in y])
 
 
 def digests(labels: np.ndarray) -> list[str]:
     return [f"{i:032x}" for i in range(len(labels))]
 
 
-def learn(model: CLSNet, A: Tensor, labels: np.ndarray) -> None:
+def learn(model: Model, A: np.ndarray, labels: np.ndarray) -> Model:
     """Do what `clsnet learn` does once it has the features."""
-    old = model.classifier_
+    old = model.classifier
     outcome = estimated(old, A, labels, held_out(labels, digests(labels)))
     assert outcome is not None
-    model.classifier_ = old.learn(lambda: [(A, labels)])
+    learned = old.learn(lambda: [(A, labels)])
     names = np.unique(labels).tolist()
     change = Change(
         now(),
@@ -61,24 +65,25 @@ def learn(model: CLSNet, A: Tensor, labels: np.ndarray) -> None:
         outcome.confused,
     )
     known = {name: digests(labels[labels == name]) for name in names}
-    record = Record.of(getattr(model, "notes_", {}))
-    model.notes_ = record.after(change, known, outcome.scores, outcome.losses).notes
+    record = Record.of(model.notes or {})
+    notes = record.after(change, known, outcome.scores, outcome.losses).notes
+    return replace(model, classifier=learned, notes=notes)
 
 
-def taught(keep: str) -> CLSNet:
-    model = CLSNet(backbone=BACKBONE, taps=TAPS, views=1, connection="Z", retain=keep)
-    model.prepare(np.zeros((1, 3, 224, 224), np.uint8))
-    learn(model, *features(0, CLASSES))
-    return model
+def taught(keep: str) -> Model:
+    backbone = resolve_backbone(BACKBONE, PHOTOGRAPH, TAPS, views=1)
+    extractor = Extractor(backbone, Augmentation("Z"), SEED)
+    extractor.fit(np.zeros((1, *PHOTOGRAPH), np.uint8), "cpu")
+    options = {"backbone": BACKBONE, "taps": TAPS, "views": 1, "connection": "Z", "retain": keep}
+    return learn(Model.blank(extractor, PHOTOGRAPH, options), *features(0, CLASSES))
 
 
 def main(out: Path | None) -> None:
-    torch.set_num_threads(1)
     times: dict[str, list[float]] = {"add_ten_classes_s": [], "load_s": [], "save_s": []}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m.clsnet"
 
-        def size(model: CLSNet, self_contained: bool = False) -> float:
+        def size(model: Model, self_contained: bool = False) -> float:
             model.save(path, self_contained=self_contained)
             return path.stat().st_size / MB
 
@@ -89,8 +94,8 @@ def main(out: Path | None) -> None:
         more = features(CLASSES, MORE)
         for _ in range(ROUNDS):
             times["save_s"].append(seconds(lambda: model.save(path)))
-            times["load_s"].append(seconds(lambda: load(path)))
-            again = load(path)
+            times["load_s"].append(seconds(lambda: Model.load(path)))
+            again = Model.load(path)
             times["add_ten_classes_s"].append(seconds(lambda again=again: learn(again, *more)))
     result = {
         "command": "python benchmarks/photos_size.py --out results/bench/photos_size.json",
@@ -101,7 +106,7 @@ def main(out: Path | None) -> None:
         "classes_mb": classes,
         "self_contained_extra_mb": whole - classes,
         **{name: min(values) for name, values in times.items()},
-        "threads": torch.get_num_threads(),
+        "threads": 1,
         "environment": environment(),
     }
     print(json.dumps(result, indent=1))

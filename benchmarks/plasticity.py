@@ -19,14 +19,15 @@ import numpy as np
 import torch
 
 from clsnet import CLSNet
-from clsnet.classifier.ridge.rule import Sums, regress
+from clsnet.arrays.devices import namespace, resolve_device, to_numpy
+from clsnet.classifier.ridge.normal_equations import NormalEquations
+from clsnet.classifier.ridge.rule import regress
 from clsnet.data import load_sequence
-from clsnet.arrays.devices import torch_device
+from clsnet.estimator.presets import network_augmentation
 from clsnet.evaluation.store import environment
 from clsnet.extractor.backbones import ResNet
-from clsnet.methods.common.residual import Residual
 from clsnet.extractor.backbones.weights import read_weights, write_weights
-from clsnet.estimator.presets import network_augmentation
+from clsnet.methods.common.residual import Residual
 from clsnet.pretraining.augment import TURNS
 from clsnet.pretraining.feeding import Feed, room
 from clsnet.pretraining.loop import train
@@ -55,11 +56,11 @@ def adapted(task: Any, backbone: Path, share: float, out: Path) -> Path:
         turn = share * Supervised.turn
 
     about, state = read_weights(backbone)
-    device = torch_device("auto")
+    device = torch.device(resolve_device("auto"))
     depth = int(about.network.removeprefix("resnet"))
     torch.manual_seed(0)
     network = Residual(depth, about.small, TURNS * len(task.classes))
-    body = {name: tensor for name, tensor in state.items() if not name.startswith("fc.")}
+    body = {k: torch.from_numpy(a) for k, a in state.items() if not k.startswith("fc.")}
     network.load_state_dict(body, strict=False)
     objective = Adapting(network, about.mean, about.deviation)
     objective.to(device).to(memory_format=torch.channels_last)
@@ -82,18 +83,18 @@ def refitted(model: CLSNet, power: float) -> Callable[[Any], np.ndarray]:
     model.consolidate()
     classifier = model.classifier_
     [total] = classifier.traces.values()
-    values, vectors = torch.linalg.eigh(total.gram)
-    scales = values.clamp_min(1e-9 * values[-1]).pow(-power)
-    moved = vectors * scales
-    sums = Sums(
+    xp = namespace(total.gram)
+    values, vectors = xp.linalg.eigh(total.gram)
+    moved = vectors * xp.clip(values, 1e-9 * float(values[-1])) ** -power
+    sums = NormalEquations(
         moved.T @ total.gram @ moved, moved.T @ total.columns(classifier.labels), total.n_samples
     )
     omega = moved @ regress(sums).omega
     labels = np.array(classifier.labels)
 
     def predict(X: Any) -> np.ndarray:
-        scores = model.extractor_.transform(X).double() @ omega
-        return np.asarray(labels[scores.argmax(dim=1).cpu().numpy()])
+        scores = xp.astype(model.extractor_.transform(X), xp.float64) @ omega
+        return np.asarray(labels[to_numpy(scores).argmax(axis=1)])
 
     return predict
 
