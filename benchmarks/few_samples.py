@@ -8,34 +8,33 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 
-from clsnet.classifier.ridge.rule import Sums, regress
-from timing import alternating, features, ratio
+from clsnet.arrays.devices import Array, to_device
+from clsnet.arrays.linalg import cholesky, double, solve_by_factor
+from clsnet.classifier.ridge.normal_equations import NormalEquations
+from clsnet.classifier.ridge.rule import regress
+from timing import DEVICE, alternating, features, ratio, relative_difference
 
 SIZE, SAMPLES, CLASSES = 10_000, 100, 10
 
 
 def run() -> dict[str, Any]:
     A, y = features(SAMPLES, SIZE, CLASSES)
-    A = A.double()
-    cross = A.T @ torch.as_tensor(np.eye(CLASSES)[y]).to(A)
-    ridge = regress(Sums(None, cross, SAMPLES, A)).ridge
-    found: dict[str, torch.Tensor] = {}
+    A = double(A)
+    cross = A.T @ to_device(np.eye(CLASSES)[y], DEVICE)
+    ridge = regress(NormalEquations(None, cross, SAMPLES, A)).ridge
+    found: dict[str, Array] = {}
 
     def spanned() -> None:
-        found["span"] = regress(Sums(None, cross, SAMPLES, A)).omega
+        found["span"] = regress(NormalEquations(None, cross, SAMPLES, A)).omega
 
-    def squared() -> None:
-        gram = A.T @ A
-        gram.diagonal().add_(ridge)
-        found["gram"] = torch.cholesky_solve(cross, torch.linalg.cholesky(gram))
+    def multiplied() -> None:
+        found["gram"] = solve_by_factor(cholesky(A.T @ A, ridge), cross)
 
-    times = alternating({"span": spanned, "gram": squared}, rounds=3)
-    one, two = found["span"], found["gram"]
+    times = alternating({"span": spanned, "gram": multiplied}, rounds=3)
     figures = {
         "few_samples_over_gram": ratio(times["span"], times["gram"]),
-        "few_samples_difference": float((one - two).norm() / two.norm()),
+        "few_samples_difference": relative_difference(found["span"], found["gram"]),
     }
     print(f"the first {SAMPLES} samples, D = {SIZE}: {figures}")
     return figures

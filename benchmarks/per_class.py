@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
+from clsnet.arrays.devices import Array, namespace
+from clsnet.arrays.linalg import cholesky, diagonal, double, norms, solve_by_factor
 from clsnet.classifier import solvers
-from clsnet.classifier.ridge.factor import Factor
 from clsnet.classifier.curvatures.plasticity import plasticity
-from clsnet.classifier.ridge.rule import Sums, regress
+from clsnet.classifier.ridge.normal_equations import NormalEquations
+from clsnet.classifier.ridge.rule import regress
 from clsnet.classifier.solvers import System, solve_per_class
-from clsnet.classifier.sums import Statistics
-from timing import GPU, alternating, features, ratio
+from clsnet.classifier.sums import Sums
+from timing import DEVICE, GPU, alternating, features, ratio
 
 SIZE, CLASSES, ROWS = 5_000, 100, 6_000
 FACTORISED = 100 if GPU else 4  # classes that are factorised and timed, of CLASSES
@@ -24,20 +24,21 @@ def system(
 ) -> System:
     """Return the system of the second of two tasks, with the plasticity of the first."""
     A, y = features(rows, size, n_classes)
-    seen = Statistics(size, A.device).add(A, y)
-    sums = Sums(seen.gram, seen.cross(range(n_classes)), rows)
-    omega = regress(sums, 1e-2).omega
+    seen = Sums(size, DEVICE).add(A, y)
+    equations = NormalEquations(seen.gram, seen.cross(range(n_classes)), rows)
+    omega = regress(equations, 1e-2).omega
     F, _ = plasticity([(A, y)], list(range(n_classes)), omega)
-    shared = sums.gram.clone()
-    shared.diagonal().add_(1.0)
-    return System(shared, sums.cross + gamma * F * omega, gamma * F)
+    shared = namespace(A).asarray(equations.gram, copy=True)
+    own = diagonal(shared)
+    own += 1.0
+    return System(shared, equations.cross + gamma * F * omega, gamma * F)
 
 
 def run() -> dict[str, Any]:
     problem = system()
     some = slice(0, FACTORISED)
 
-    answers: dict[str, torch.Tensor] = {}
+    answers: dict[str, Array] = {}
 
     def together() -> None:
         answers["together"] = problem.solve()[:, some]
@@ -50,7 +51,7 @@ def run() -> dict[str, Any]:
     times = alternating({"together": together, "each": each}, rounds=3, warm=GPU)
     speedup = ratio(times["each"], times["together"]) * CLASSES / FACTORISED
     expected, found = answers["each"], answers["together"]
-    difference = float(((found - expected).norm(dim=0) / expected.norm(dim=0)).max())
+    difference = float((norms(found - expected) / norms(expected)).max())
     print(
         f"per-class systems, D = {SIZE}, C = {CLASSES}: {speedup:.1f}x, differ by {difference:.1e}"
     )
@@ -65,17 +66,14 @@ def run() -> dict[str, Any]:
 def costs(size: int = 2_000) -> dict[str, float]:
     """Measure the constants of `clsnet.classifier.solvers.iterating_pays`."""
     A, _ = features(3_000, size)
-    G = (A.T @ A).double()
-    G.diagonal().add_(1.0)
-    factor = torch.linalg.cholesky(G)
+    G = double(A.T @ A)
+    factor = cholesky(G, 1.0)
 
     def step(n_classes: int) -> None:
-        x = G[:, :n_classes]
-        half = torch.linalg.solve_triangular(factor, G @ x, upper=False)
-        torch.linalg.solve_triangular(factor.T, half, upper=True)
+        solve_by_factor(factor, G @ G[:, :n_classes])
 
     runs = {str(c): (lambda c=c: step(c)) for c in (10, 50, 200)}
-    times = alternating({"factorise": lambda: torch.linalg.cholesky(G), **runs}, rounds=5)
+    times = alternating({"factorise": lambda: cholesky(G, 1.0), **runs}, rounds=5)
     best = {name: min(values) for name, values in times.items()}
     per_column = (best["200"] - best["50"]) / 150
     per_operation = best["factorise"] / (size**3 / 3)
@@ -90,15 +88,16 @@ def steps(problem: System) -> int:
     """Count the steps of conjugate gradients."""
     n_steps = 0
 
-    class Counted(Factor):
-        def solve(self, rhs: torch.Tensor) -> torch.Tensor:
-            nonlocal n_steps
-            n_steps += 1
-            return super().solve(rhs)
+    def counted(lower: Array, rhs: Array) -> Array:
+        nonlocal n_steps
+        n_steps += 1
+        return solve_by_factor(lower, rhs)
 
-    before, solvers.Factor = solvers.Factor, Counted
-    solvers.solve_by_conjugate_gradients(problem.shared, problem.diagonal, problem.rhs)
-    solvers.Factor = before
+    solvers.solve_by_factor = counted
+    try:
+        solvers.solve_by_conjugate_gradients(problem.shared, problem.diagonal, problem.rhs)
+    finally:
+        solvers.solve_by_factor = solve_by_factor
     return n_steps - 3  # for the first guess, its residual and the check
 
 

@@ -6,20 +6,24 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 
-from clsnet.classifier.analytic import TOTAL, AnalyticClassifier, Rule, Task
-from clsnet.classifier.curvatures.full import FullTrace
+from clsnet.arrays.devices import Array, to_device
+from clsnet.arrays.linalg import diagonal, double
+from clsnet.classifier.analytic import AnalyticClassifier
+from clsnet.classifier.curvatures import FullTrace
+from clsnet.classifier.learned_task import LearnedTask
 from clsnet.classifier.ridge.factor import Factor
-from clsnet.classifier.sums import Statistics
-from timing import DEVICE, GPU, alternating, features, ratio
+from clsnet.classifier.rule import TOTAL, Rule
+from clsnet.classifier.sums import Sums
+from timing import DEVICE, GPU, alternating, features, ratio, relative_difference
 
 SIZE, SAMPLES, BEFORE = 10_000, 100, 51_200
 HIDDEN, NOISE, ROWS = 1_000, 0.3, 5_120
 
 
-def mixed() -> torch.Tensor:
-    return torch.randn(HIDDEN, SIZE, generator=torch.Generator().manual_seed(2)).to(DEVICE) / 30
+def mixed() -> Array:
+    drawn = np.random.default_rng(2).standard_normal((HIDDEN, SIZE), dtype=np.float32)
+    return to_device(drawn, DEVICE) / 30
 
 
 def model() -> AnalyticClassifier:
@@ -27,20 +31,22 @@ def model() -> AnalyticClassifier:
 
     Its Gram matrix is that of the hidden features, mixed, plus what the noise adds on average.
     """
-    seen = Statistics(HIDDEN, DEVICE)
+    seen = Sums(HIDDEN, DEVICE)
     for seed in range(BEFORE // ROWS):
         seen.add(*features(ROWS, HIDDEN, seed=seed))
-    mixing, labels = mixed().double(), list(range(10))
+    mixing, labels = double(mixed()), list(range(10))
     gram = mixing.T @ (seen.gram @ mixing)
-    gram.diagonal().add_(BEFORE * NOISE**2)
+    own = diagonal(gram)
+    own += BEFORE * NOISE**2
     trace = FullTrace(labels, gram, mixing.T @ seen.cross(labels), BEFORE)
     blank = AnalyticClassifier(Rule(), SIZE, DEVICE, labels=labels, stale=True)
-    return replace(blank, traces={TOTAL: trace}, tasks=[Task(seen.counts)]).consolidated()
+    return replace(blank, traces={TOTAL: trace}, tasks=[LearnedTask(seen.counts)]).consolidated()
 
 
-def task() -> tuple[torch.Tensor, np.ndarray]:
+def task() -> tuple[Array, np.ndarray]:
     hidden, y = features(SAMPLES, HIDDEN, seed=BEFORE)
-    return hidden @ mixed() + NOISE * torch.randn(SAMPLES, SIZE).to(DEVICE), y
+    noise = np.random.default_rng(3).standard_normal((SAMPLES, SIZE), dtype=np.float32)
+    return hidden @ mixed() + NOISE * to_device(noise, DEVICE), y
 
 
 def run() -> dict[str, Any]:
@@ -59,14 +65,13 @@ def run() -> dict[str, Any]:
     def fresh() -> None:
         learned["fresh"] = replace(observed, factor=None, traces={TOTAL: dense}).consolidated()
 
-    def factorised() -> torch.Tensor:
+    def factorised() -> Array:
         return Factor.of(total.gram, before.factor.ridge).solve(total.cross)
 
     times = alternating(
         {"update": updated, "fresh": fresh, "factorise": factorised}, rounds=2, warm=GPU
     )
-    one, two = learned["update"].omega, learned["fresh"].omega
-    difference = float((one - two).norm() / two.norm())
+    difference = relative_difference(learned["update"].omega, learned["fresh"].omega)
     found = {
         "small_task_over_fresh_solve": ratio(times["update"], times["fresh"]),
         "small_task_over_one_factorisation": ratio(times["update"], times["factorise"]),

@@ -8,20 +8,27 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
-GPU = torch.cuda.is_available()
-DEVICE = torch.device("cuda" if GPU else "cpu")
+from clsnet.arrays.devices import has_gpu, namespace, resolve_device, to_device
+
+GPU = has_gpu()
+DEVICE = resolve_device("auto")
 
 
 def seconds(run: Callable[[], Any]) -> float:
-    if GPU:
-        torch.cuda.synchronize()
+    wait()
     start = time.perf_counter()
     run()
-    if GPU:
-        torch.cuda.synchronize()
+    wait()
     return time.perf_counter() - start
+
+
+def wait() -> None:
+    """Wait until a GPU has done what it was told to do."""
+    if GPU:
+        import torch
+
+        torch.cuda.synchronize()
 
 
 def alternating(
@@ -53,10 +60,17 @@ def exponent(sizes: Sequence[float], times: Sequence[float]) -> float:
 
 def features(n: int, dimension: int, n_classes: int = 10, seed: int = 0) -> tuple[Any, np.ndarray]:
     """Return random ReLU features of Gaussian classes in 100 dimensions, float32, and labels."""
-    fixed = torch.Generator().manual_seed(0)
-    weights = torch.randn(100, dimension, generator=fixed) / 10
-    centres = torch.randn(n_classes, 100, generator=fixed) * 0.3
-    random = torch.Generator().manual_seed(seed)
-    y = torch.randint(0, n_classes, (n,), generator=random)
-    x = centres[y] + torch.randn(n, 100, generator=random)
-    return torch.relu(x.to(DEVICE) @ weights.to(DEVICE)), y.numpy()
+    fixed = np.random.default_rng(0)
+    weights = fixed.standard_normal((100, dimension), dtype=np.float32) / 10
+    centres = fixed.standard_normal((n_classes, 100), dtype=np.float32) * np.float32(0.3)
+    random = np.random.default_rng(seed)
+    y = random.integers(0, n_classes, n)
+    x = centres[y] + random.standard_normal((n, 100), dtype=np.float32)
+    hidden = to_device(x, DEVICE) @ to_device(weights, DEVICE)
+    return namespace(hidden).clip(hidden, min=0), y
+
+
+def relative_difference(found: Any, expected: Any) -> float:
+    """Return the norm of the difference over that of what is expected."""
+    norm = namespace(expected).linalg.vector_norm
+    return float(norm(found - expected) / norm(expected))

@@ -1,5 +1,6 @@
 """Several processes, started as a user starts them, learn what one process learns."""
 
+import importlib.util
 import json
 import os
 import shutil
@@ -13,8 +14,14 @@ import pytest
 from sklearn.datasets import load_digits
 
 from clsnet import CLSNet, load
+from clsnet.arrays.ranks import joined
+from clsnet.errors import ClsnetError
 from clsnet.extractor import Patches
 from clsnet.photos import learn
+
+torchrun_needed = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="torch is not installed"
+)
 
 LEARN = """
 import os, signal, sys
@@ -60,6 +67,7 @@ def script(tmp_path):
     return path
 
 
+@torchrun_needed
 def test_several_processes_give_the_answer_of_one(script, tmp_path):
     done = torchrun(3, script, tmp_path, "lives")
     assert done.returncode == 0, done.stderr
@@ -79,12 +87,14 @@ def test_several_processes_give_the_answer_of_one(script, tmp_path):
         np.testing.assert_allclose(theirs, mine, rtol=0, atol=1e-10 * np.abs(mine).max())
 
 
+@torchrun_needed
 def test_a_process_that_dies_ends_the_run_and_no_model_is_written(script, tmp_path):
     done = torchrun(2, script, tmp_path, "dies")
     assert done.returncode != 0
     assert not list(tmp_path.glob("*.clsnet*"))
 
 
+@torchrun_needed
 def test_a_benchmark_is_one_run_of_all_processes(tmp_path, golden):
     done = torchrun(2, "-m", "clsnet", "bench", "Digits-10/5", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
@@ -129,6 +139,7 @@ def photo_folders(shapes_folder, tmp_path):
     return folders
 
 
+@torchrun_needed
 def test_processes_share_the_photos_of_a_folder(photo_folders, tmp_path):
     script = tmp_path / "photos.py"
     script.write_text(PHOTOS)
@@ -139,9 +150,10 @@ def test_processes_share_the_photos_of_a_folder(photo_folders, tmp_path):
     one, two = load(tmp_path / "one.clsnet"), load(tmp_path / "two.clsnet")
     assert one.tasks_ == two.tasks_
     mine, theirs = one.classifier_.omega, two.classifier_.omega
-    assert float((mine - theirs).norm()) <= 1e-10 * float(mine.norm())
+    assert np.linalg.norm(mine - theirs) <= 1e-10 * np.linalg.norm(mine)
 
 
+@torchrun_needed
 def test_one_process_speaks_for_all(photo_folders, write_network, tmp_path, run_warm):
     network = write_network(tmp_path / "net.safetensors")
     command = ("learn", tmp_path / "m.clsnet", photo_folders[0], "--backbone", network)
@@ -154,6 +166,7 @@ def test_one_process_speaks_for_all(photo_folders, write_network, tmp_path, run_
     assert done.stdout == alone.out
 
 
+@torchrun_needed
 def test_a_process_that_dies_is_told_of_and_leaves_the_model_as_it_was(shapes_folder, tmp_path):
     script, folder = tmp_path / "photos.py", tmp_path / "models"
     script.write_text(PHOTOS)
@@ -176,3 +189,11 @@ def test_a_process_that_dies_is_told_of_and_leaves_the_model_as_it_was(shapes_fo
     assert "another process of this run has ended" in said
     assert "nothing was written" in said
     assert not list(folder.iterdir())
+
+
+def test_several_processes_without_torch_say_what_to_install(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ClsnetError, match=r"several processes needs torch: pip install 'clsnet"):
+        with joined():
+            pass
