@@ -87,7 +87,7 @@ def literal_views(x, number):
     """An image, its mirror image, centre and corners scaled up; those to the right mirrored."""
     seen = [x, x[:, :, ::-1]]
     for top, left, mirrored in ((1, 1, 0), (0, 0, 0), (2, 0, 0), (1, 1, 1), (0, 2, 1), (2, 2, 1)):
-        crop = resized(x[:, top : top + 10, left : left + 10].astype(np.float32), 12, 12)
+        [crop] = resized(x[None, :, top : top + 10, left : left + 10].astype(np.float32), 12, 12)
         seen.append(crop[:, :, ::-1] if mirrored else crop)
     return seen[:number]
 

@@ -6,7 +6,8 @@ import functools
 
 import numpy as np
 
-from clsnet.arrays.devices import Array, device_of, namespace, to_device
+from clsnet.arrays.devices import Array, is_torch, to_device
+from clsnet.extractor.parallel import in_threads
 
 
 @functools.lru_cache(maxsize=64)
@@ -32,16 +33,23 @@ def resizing_matrix(length: int, size: int) -> np.ndarray:
 
 
 def resized(x: Array, height: int, width: int) -> Array:
-    """Resize images (..., h, w) in float32, each by itself.
+    """Resize images (n, channels, h, w) in float32, each by itself.
 
     Examples
     --------
     >>> resized(np.ones((1, 3, 4, 6), dtype=np.float32), 2, 2).shape
     (1, 3, 2, 2)
     """
-    xp, device = namespace(x), device_of(x)
-    if x.shape[-1] != width:
-        x = xp.matmul(x, to_device(resizing_matrix(x.shape[-1], width).T.copy(), device))
-    if x.shape[-2] != height:
-        x = xp.matmul(to_device(resizing_matrix(x.shape[-2], height).copy(), device), x)
-    return x
+    if x.shape[-2:] == (height, width):
+        return x
+    rows, columns = resizing_matrix(x.shape[-2], height), resizing_matrix(x.shape[-1], width).T
+    if is_torch(x):
+        rows, columns = (to_device(matrix.copy(), x.device) for matrix in (rows, columns))
+        return rows @ (x @ columns)
+    out = np.empty((*x.shape[:-2], height, width), dtype=np.float32)
+
+    def resize(i: int) -> None:
+        np.matmul(rows, x[i] @ columns, out=out[i])
+
+    in_threads(resize, range(len(x)))
+    return out
