@@ -1,7 +1,6 @@
 from pathlib import Path
 
 import pytest
-
 from tests.pictures import encoded, picture, put
 
 __all__ = ["cache", "encoded", "picture", "put"]
