@@ -34,6 +34,24 @@ def test_what_computes_nothing_imports_no_torch(environment, argument):
     assert done.stdout.splitlines()[-2:] == ["status 0", "False False"], done.stderr
 
 
+LISTED = """
+import contextlib, io, sys
+from clsnet.cli import main
+sys.argv = ["clsnet", "methods"]
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    main()
+print(*sys.modules)
+"""
+
+
+def test_listing_methods_imports_none_of_them(environment):
+    done = subprocess.run(
+        [sys.executable, "-c", LISTED], capture_output=True, text=True, env=environment, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert not loaded & {"torch", "numpy", "sklearn", *(m.module for m in methods().values())}
+
+
 def test_the_command_is_installed_under_its_name(environment):
     command = Path(sys.executable).with_name("clsnet")
     done = subprocess.run([command, "--version"], capture_output=True, text=True, env=environment)

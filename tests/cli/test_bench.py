@@ -90,6 +90,11 @@ def test_the_tables_are_printed(golden):
     assert "LEAKING" not in golden.printed
 
 
+def test_a_benchmark_into_a_file_tells_of_every_task(golden):
+    for task, row in enumerate(golden.run["R"], start=1):
+        assert f"clsnet, order 0: task {task}/5, accuracy {np.mean(row):.4f}" in golden.printed
+
+
 def test_the_same_command_again_finds_the_run(golden, run_warm):
     before = golden.file.stat().st_mtime_ns
     done = run_warm("bench", "Digits-10/5", "--out", golden.folder)
@@ -249,6 +254,18 @@ def test_a_mistake_is_one_line_and_status_2(run_warm, places, mistake):
     assert done.err.count("\n") == 1
     assert done.err.startswith("clsnet: ")
     assert reason in done.err
+
+
+def test_a_method_that_needs_torch_says_so_before_anything_is_run(environment, tmp_path):
+    command = ["clsnet", "bench", "Digits-10/5", "--method", "ewc", "--out", str(tmp_path / "out")]
+    code = f"import sys; sys.modules['torch'] = None; sys.argv = {command}\n"
+    code += "from clsnet.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 2
+    assert done.stderr == ("clsnet: the method 'ewc' needs torch: pip install 'clsnet[torch]'\n")
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_option_reaches_the_method_and_the_file(run_warm, tmp_path):

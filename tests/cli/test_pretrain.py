@@ -181,3 +181,14 @@ def test_what_cannot_be_written_is_not_trained(tmp_path, run_warm):
 def test_help_names_the_passes_that_are_made(run_warm):
     said = " ".join(run_warm("pretrain", "--help").out.replace("│", " ").split())
     assert f"{Supervised.epochs}, or {SimSiam.epochs} for simsiam" in said
+
+
+def test_without_torch_it_is_one_line(environment, tmp_path):
+    command = ["clsnet", "pretrain", "Digits-6/3", "--out", str(tmp_path / "w.safetensors")]
+    code = f"import sys; sys.modules['torch'] = None; sys.argv = {command}\n"
+    code += "from clsnet.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 2
+    assert done.stderr == "clsnet: clsnet pretrain needs torch: pip install 'clsnet[torch]'\n"

@@ -113,10 +113,7 @@ def test_what_is_read_is_what_is_imported():
 
 
 def test_listing_methods_imports_none_of_them():
-    code = (
-        "import sys; from clsnet.methods import methods; methods(); "
-        "print(*sys.modules)"
-    )
+    code = "import sys; from clsnet.methods import methods; methods(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name for name in done.stdout.split() if name.startswith(("clsnet", "torch", "numpy"))}
     assert loaded == {
