@@ -90,6 +90,25 @@ def test_a_scaled_matrix_is_added_in_place(factor, on, back):
     close(back(total), base + factor * other)
 
 
+@pytest.mark.parametrize("a", ["plain", "fortran", "strided", "empty"])
+@pytest.mark.parametrize("b", ["plain", "fortran", "strided", "empty"])
+def test_products_of_any_layout(a, b, on, back):
+    def of(kind, rows, columns):
+        whole = matrix(2 * rows, 2 * columns)
+        return {
+            "plain": whole[:rows, :columns].copy(),
+            "fortran": np.asfortranarray(whole[:rows, :columns]),
+            "strided": whole[::2, ::2],
+            "empty": whole[:rows, :columns],
+        }[kind]
+
+    left = of(a, 0 if a == "empty" else 7, 5)
+    right = of(b, 5, 0 if b == "empty" else 3)
+    found = back(linalg.product(on(left), on(right)))
+    close(found, left @ right)
+    assert found.flags.c_contiguous
+
+
 # ---------------------------------------------------------------------- factorisations
 
 

@@ -194,6 +194,6 @@ def test_a_process_that_dies_is_told_of_and_leaves_the_model_as_it_was(shapes_fo
 def test_several_processes_without_torch_say_what_to_install(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ClsnetError, match=r"several processes needs torch: pip install 'clsnet"):
-        with joined():
-            pass
+    message = r"several processes needs torch: pip install 'clsnet"
+    with pytest.raises(ClsnetError, match=message), joined():
+        pass

@@ -14,6 +14,7 @@ from clsnet.arrays.linalg import (
     eigh,
     epsilon,
     norms,
+    product,
     solve_by_factor,
 )
 from clsnet.arrays.linalg import diagonal as diagonal_of
@@ -140,7 +141,7 @@ def solve_by_conjugate_gradients(shared: Array, diagonal: Array, rhs: Array) -> 
     own = diagonal_of(shared)
     scale = ((own + mean)[:, None] / (own[:, None] + diagonal)) ** 0.5
     return conjugate_gradients(
-        lambda x: shared @ x + diagonal * x,
+        lambda x: product(shared, x) + diagonal * x,
         lambda x: scale * solve_by_factor(lower, scale * x),
         rhs,
     )

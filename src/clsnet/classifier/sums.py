@@ -14,6 +14,7 @@ from clsnet.arrays.linalg import (
     double,
     indices,
     mirror,
+    product,
     take,
     upper_blocks,
 )
@@ -75,7 +76,7 @@ class Sums:
             self._class_sums = xp.concat([self._class_sums, new])
         own = indices([place[label] for label in labels.tolist()], self.device)
         one_hot = own[:, None] == take(own, codes)
-        self._class_sums[own] += double(xp.astype(one_hot, A.dtype) @ A)
+        self._class_sums[own] += double(product(xp.astype(one_hot, A.dtype), A))
         if sum(map(len, [*self._pending, A])) <= self.dimension // FEW:
             self._pending.append(xp.asarray(A, copy=True))
         else:

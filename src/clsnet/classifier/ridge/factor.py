@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from clsnet.arrays.devices import Array, namespace
-from clsnet.arrays.linalg import cholesky, diagonal, epsilon, solve_by_factor
+from clsnet.arrays.linalg import cholesky, diagonal, epsilon, product, solve_by_factor
 
 MOST_ROWS = 16  # rows are added up to one sixteenth of the dimension; then a new factor is cheaper
 
@@ -57,7 +57,7 @@ class Factor:
         solution = solve_by_factor(self.lower, rhs)
         if self.n_rows:
             U, W, lower = self._correction
-            solution -= W @ solve_by_factor(lower, U @ solution)
+            solution -= product(W, solve_by_factor(lower, product(U, solution)))
         return solution
 
     @functools.cached_property
@@ -68,7 +68,7 @@ class Factor:
             before, solved, _ = self._base._correction
             xp = namespace(U)
             U, W = xp.concat([before, U]), xp.concat([solved, W], axis=1)
-        lower = cholesky(U @ W, shift=1.0)
+        lower = cholesky(product(U, W), shift=1.0)
         assert lower is not None
         self._base = None
         self._rows = U

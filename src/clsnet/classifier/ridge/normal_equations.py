@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clsnet.arrays.devices import Array, device_of, namespace, to_device
-from clsnet.arrays.linalg import cholesky, diagonal, indices, plus_gram, solve_lower
+from clsnet.arrays.linalg import cholesky, diagonal, indices, plus_gram, product, solve_lower
 from clsnet.classifier.ridge.spectrum import SPAN, Spectrum, random_signs, spanning
 
 PROBES = 64
@@ -72,9 +72,9 @@ class NormalEquations:
 
     def times(self, x: Array) -> Array:
         """Return ``A'A x``."""
-        image = namespace(x).zeros_like(x) if self.base is None else self.base @ x
+        image = namespace(x).zeros_like(x) if self.base is None else product(self.base, x)
         if self.rows is not None:
-            image += self.rows.T @ (self.rows @ x)
+            image += product(self.rows.T, product(self.rows, x))
         return image
 
     @functools.cached_property
