@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from clsnet.data import TaskSequence
     from clsnet.data.sequences import Task
 
-IMPORTS_TORCH = re.compile(r"^(import|from) torch\b", re.MULTILINE)
+IMPORTS_TORCH = re.compile(r"^(import|from) (torch|clsnet\.pretraining)\b", re.MULTILINE)
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

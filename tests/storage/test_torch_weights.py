@@ -31,6 +31,9 @@ class Call:
     def __init__(self, name, *arguments):
         self.name, self.arguments = name, arguments
 
+    def __repr__(self):
+        return f"Call({self.name})"  # names of tests are the same in every process
+
 
 class Storage:
     """A reference to numbers outside of the pickle."""
