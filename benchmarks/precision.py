@@ -36,7 +36,7 @@ def run() -> dict[str, Any]:
     for precision in PRECISIONS if GPU else ("float64", "float32", "bfloat16"):
         scores, times = [], []
         for order in (slice(None), slice(None, None, -1)):
-            rows = np.arange(IMAGES)[order]
+            rows = np.arange(IMAGES)[order].copy()
             rule = Rule(precision=precision, ridge=RIDGE)
             blank = AnalyticClassifier(rule, SIZE, DEVICE)
             ordered, labels = take(A, rows), y[rows]

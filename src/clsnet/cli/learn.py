@@ -52,8 +52,8 @@ def learn(
     """
     from rich.console import Console
 
-    from clsnet.cli.showing import many, plain, progress, say
     from clsnet.arrays.ranks import rank
+    from clsnet.cli.showing import many, plain, progress, say
     from clsnet.photos import learn as learn_folder
 
     first = rank() == 0  # of several processes one speaks for all
