@@ -79,10 +79,16 @@ class Graph:
         self.nodes.append(Node(operator, inputs, (name,), attributes))
         return name
 
-    def output(self, name: str, value: str, dtype: Any = np.float32) -> None:
-        """Declare a value as an output of that name."""
+    def output(
+        self,
+        name: str,
+        value: str,
+        dtype: Any = np.float32,
+        shape: Sequence[int | str] | None = None,
+    ) -> None:
+        """Declare a value as an output of that name; ONNX wants its shape in a file."""
         self.nodes.append(Node("Identity", (value,), (name,), {}))
-        self._outputs.append((name, np.dtype(dtype), None))
+        self._outputs.append((name, np.dtype(dtype), None if shape is None else tuple(shape)))
 
     def include(self, model: Any, value: str) -> str:
         """Add all nodes of an ``onnx.ModelProto`` with one input and one output.
