@@ -4,6 +4,7 @@ from importlib import metadata
 import numpy as np
 import pytest
 
+from clsnet import CLSNet
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones import backbone_class, resolve_backbone
 from clsnet.extractor.backbones.callables import GROUP, CallableBackbone
@@ -30,7 +31,7 @@ def test_a_function_of_arrays_is_a_backbone_and_its_answers_are_taken_as_they_ar
     backbone = resolve_backbone(means, (3, 8, 8))
     backbone.fit(X, np.random.RandomState(0))
     Z = backbone.transform(backbone.as_input(X))
-    assert Z.dtype == np.float32
+    assert Z.dtype == np.float64
     np.testing.assert_allclose(Z, X.mean(axis=(2, 3)), rtol=1e-6)
     assert repr(backbone) == "CallableBackbone(means)"
     assert backbone.state() == {} and backbone.fingerprint == ""
@@ -46,7 +47,7 @@ def test_a_function_of_arrays_is_a_backbone_and_its_answers_are_taken_as_they_ar
         (lambda X: X[:3].mean(axis=(2, 3)), r"array of shape \(3, 3\); it must be \(6, d\)"),
         (lambda X: X.mean(axis=(1, 2, 3)), r"array of shape \(6,\)"),
         (lambda X: np.full((6, 2), np.nan), "answers with numbers that are not finite"),
-        (lambda X: np.full((6, 2), 1e300), "answers with numbers that are not finite"),
+        (lambda X: np.full((6, 2), np.inf), "answers with numbers that are not finite"),
         (lambda X: "text", "answers with str, no array"),
         (lambda X: [[1.0], [2.0, 3.0]], "answers with list, no array"),
         (lambda X: None, "array of shape"),
@@ -70,7 +71,7 @@ def test_a_registered_function_is_saved_by_its_name(registered):
     assert backbone.config == {"function": "means"}
     assert repr(backbone) == "CallableBackbone('means')"
     again = backbone_class(backbone.name)(**backbone.config)
-    np.testing.assert_array_equal(again.transform(X), means(X).astype(np.float32))
+    np.testing.assert_array_equal(again.transform(X), means(X))
 
 
 @pytest.mark.parametrize(
@@ -115,3 +116,10 @@ def test_a_function_of_arrays_gets_arrays_from_a_device_too():
     Z = CallableBackbone(means).transform(torch.from_numpy(X))
     assert isinstance(Z, torch.Tensor)
     np.testing.assert_allclose(Z.numpy(), means(X), rtol=1e-6)
+
+
+def test_a_classifier_learns_behind_a_function(tasks):
+    task = tasks[0]
+    model = CLSNet(backbone=lambda X: X.reshape(len(X), -1) / 16, device="cpu")
+    model.partial_fit(task.X_train, task.y_train)
+    assert model.score(task.X_test, task.y_test) > 0.9

@@ -67,11 +67,10 @@ class CallableBackbone(Backbone):
         return X
 
     def transform(self, X: Array) -> Array:
-        """Return what the function answers in float32, one row per sample."""
+        """Return what the function answers in float64, one row per sample."""
         found = _in_module(self._call, X) if _is_module(self._call) else self._call(to_numpy(X))
         try:
-            with np.errstate(over="ignore"):  # it becomes infinite, and is refused below
-                Z = np.asarray(to_numpy(found), dtype=np.float32)
+            Z = np.asarray(to_numpy(found), dtype=np.float64)
         except (TypeError, ValueError):
             raise ClsnetError(f"{self} answers with {type(found).__name__}, no array.") from None
         if Z.ndim != 2 or len(Z) != len(X):
