@@ -3,8 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 LIGHT := .venv-light/bin
-ROOMS := arrays storage images classifier extractor estimator photos cli data evaluation
-WITHOUT_TORCH := $(ROOMS:%=tests/%) tests/test_house.py tests/test_recipes.py
+WITHOUT_TORCH := tests/photos tests/cli/test_photos.py tests/extractor tests/estimator tests/test_house.py
 
 .PHONY: demo test lint types check check-without-torch bench readme clean
 

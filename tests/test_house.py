@@ -252,7 +252,7 @@ def importable() -> set[str]:
 
 
 def without_torch() -> set[str]:
-    rooms = GROUND | WITHOUT_TORCH
+    rooms = (GROUND | WITHOUT_TORCH) - (set() if find_spec("matplotlib") else {"reporting"})
     found = {m for m in importable() if room(m) in rooms and not is_guest(m)}
     return found | CLOSED_FORM
 
