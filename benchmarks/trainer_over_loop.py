@@ -18,9 +18,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from clsnet.methods.none import FineTuning
 from clsnet.data import load_dataset
 from clsnet.evaluation.store import environment
+from clsnet.methods.none import FineTuning
 
 ROUNDS = 5
 

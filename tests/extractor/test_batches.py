@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clsnet.extractor.batches import peek, rebatch
 from clsnet.errors import ClsnetError
+from clsnet.extractor.batches import peek, rebatch
 
 lengths = st.lists(st.integers(0, 9), max_size=8)
 

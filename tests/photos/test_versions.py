@@ -4,8 +4,8 @@ import time
 import pytest
 
 from clsnet.errors import ClsnetError
-from clsnet.storage import locks
 from clsnet.photos.versions import changing
+from clsnet.storage import locks
 
 
 def test_a_lock_leaves_nothing_behind(tmp_path):

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clsnet.storage.pickles import _STAND_INS, read_pickle
 from clsnet.errors import ClsnetError
+from clsnet.storage.pickles import _STAND_INS, read_pickle
 
 BATCH = {
     "data": np.arange(12, dtype=np.uint8).reshape(3, 4),

@@ -124,9 +124,10 @@ def _graph(taught: Model, scale: float, threshold: float) -> Graph:
     usual = number(usual_scores(taught.classifier))
     own = graph.node("Gather", usual, graph.node("ArgMax", scores, axis=1, keepdims=0))
     fits = graph.node("Div", best, own)
-    graph.output("probabilities", chances)
-    graph.output("familiarity", fits)
-    graph.output("known", graph.node("GreaterOrEqual", fits, number(threshold)), bool)
+    known = graph.node("GreaterOrEqual", fits, number(threshold))
+    graph.output("probabilities", chances, shape=("n", len(taught.classes)))
+    graph.output("familiarity", fits, shape=("n",))
+    graph.output("known", known, bool, shape=("n",))
     return graph
 
 
