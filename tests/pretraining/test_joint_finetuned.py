@@ -3,6 +3,7 @@ import pytest
 import torch
 
 from clsnet.errors import ClsnetError
+from clsnet.evaluation.reachable import reachable_arrays
 from clsnet.extractor.backbones.weights import About, write_weights
 from clsnet.methods.common.residual import Residual
 from clsnet.pretraining.joint_finetuned import JointFineTuned
@@ -44,6 +45,12 @@ def test_classes_of_all_tasks_are_told_apart(model):
 def test_every_sample_is_kept_and_counted(model):
     assert len(model.exemplars) == 4 * 16
     assert model.memory().exemplar_mb == 4 * 64 * 3 * 64 / 2**20
+
+
+def test_memory_counts_every_array(model):
+    found, memory = reachable_arrays(model), model.memory()
+    counted = round((memory.model_mb + memory.exemplar_mb) * 2**20 / 4)
+    assert found.least <= counted <= found.most, str(found)
 
 
 def test_the_weights_to_start_from_are_asked_for():

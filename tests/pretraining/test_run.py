@@ -12,7 +12,7 @@ from clsnet.pretraining import Base, pretrain
 
 @pytest.fixture(scope="module")
 def learned(shapes):
-    return pretrain(shapes(192), epochs=6, device="cpu")
+    return pretrain(shapes(192), epochs=3, device="cpu")
 
 
 def test_the_classes_are_learned(learned):

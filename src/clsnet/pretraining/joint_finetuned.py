@@ -81,6 +81,7 @@ class JointFineTuned:
             feed = self._feed(samples.numpy(), codes.numpy())
             nothing = self._feed(samples[:0].numpy(), codes[:0].numpy())
             train(self.objective, feed, nothing, self.epochs, self.seed)
+            self.objective.zero_grad(set_to_none=True)  # gradients are no part of the model
         return self
 
     def predict(self, X: Samples) -> np.ndarray:
