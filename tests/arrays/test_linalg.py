@@ -49,10 +49,11 @@ def test_rows_of_any_layout_are_multiplied(form, on, back):
 @pytest.mark.parametrize(
     "precision, error", [("float32", 1e-6), ("tf32", 1e-2), ("bfloat16", 2e-2)]
 )
-def test_products_are_rounded_and_sums_are_not(precision, error, on, back):
+@pytest.mark.parametrize("scratch", [None, np.full((30, 30), np.nan, np.float32)])
+def test_products_are_rounded_and_sums_are_not(precision, error, scratch, on, back):
     A = matrix(50, 30).astype(np.float32)
     gram = on(np.full((30, 30), 2.0**20))
-    linalg.add_gram(gram, on(A), precision)
+    linalg.add_gram(gram, on(A), precision, scratch)
     found = back(linalg.mirror(gram)) - 2.0**20
     exact = A.astype(float).T @ A.astype(float)
     assert np.linalg.norm(found - exact) < error * np.linalg.norm(exact)

@@ -61,6 +61,7 @@ class Sums:
         self._class_sums = self._zeros(0)
         self._pending: list[Array] = []
         self._gram: Array | None = None
+        self._scratch: Array | None = None
 
     @np.errstate(over="ignore", invalid="ignore")  # `finite` tells
     def add(self, A: Array, y: np.ndarray) -> Sums:
@@ -100,7 +101,9 @@ class Sums:
     @property
     def gram(self) -> Array:
         """``A'A``, float64."""
-        return mirror(self._multiply())
+        gram = mirror(self._multiply())
+        self._scratch = None
+        return gram
 
     @property
     @np.errstate(over="ignore", invalid="ignore")
@@ -135,7 +138,9 @@ class Sums:
             rows = self._pending[0]
             if len(self._pending) > 1:
                 rows = namespace(rows).concat(self._pending)
-            add_gram(self._gram, rows, self.precision)
+            if self.precision != "float64" and self.device == CPU and self._scratch is None:
+                self._scratch = np.empty(self._gram.shape, np.float32)
+            add_gram(self._gram, rows, self.precision, self._scratch)
             self._pending = []
         return self._gram
 

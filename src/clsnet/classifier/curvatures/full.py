@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from clsnet.arrays.devices import Array, namespace
+from clsnet.arrays.devices import Array
 from clsnet.arrays.linalg import add_scaled
 from clsnet.classifier.curvatures.base import Trace, columns, union, zero_column
 from clsnet.classifier.solvers import System
@@ -36,8 +36,10 @@ class FullTrace(Trace):
 
     def added_to(self, gram: Array, gamma: float) -> Array:
         """Return ``gram + gamma A'A``."""
-        total = namespace(gram).asarray(gram, copy=True)
-        add_scaled(total, self.gram, gamma)
+        if gamma == 1:
+            return gram + self.gram
+        total = gamma * self.gram
+        total += gram
         return total
 
     def times(self, gamma: float) -> FullTrace:
