@@ -243,7 +243,7 @@ def rule_of(parameters: dict[str, Any]) -> Rule:
     own = {field.name for field in fields(Rule)} & parameters.keys() - {"forgetting"}
     chosen = {name: parameters[name] for name in own}
     for name in ("terms", "gamma"):
-        if name in chosen and not isinstance(chosen[name], float | int):
+        if np.ndim(chosen.get(name, 0)):
             chosen[name] = tuple(chosen[name])
     forgetting = resolve_policy(
         parameters.get("forgetting"),

@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
@@ -391,10 +393,19 @@ def test_a_backbone_is_not_changed_by_the_model_that_uses_it(vectors):
 
 @pytest.mark.parametrize("device", ["cuda:99", "abacus"])
 def test_a_device_that_is_not_there_is_named(small, vectors, device):
+    pytest.importorskip("torch")
     model = small(device=device)
     with pytest.raises(ClsnetError, match=f"device '{device}' is not available here; use 'auto'"):
         model.partial_fit(vectors[0].X_train, vectors[0].y_train)
     assert not hasattr(model, "extractor_")
+
+
+def test_a_gpu_without_torch_is_one_line_that_names_the_extra(small, vectors, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(
+        ClsnetError, match=r"^device 'cuda' needs torch: pip install 'clsnet\[torch\]'$"
+    ):
+        small(device="cuda").partial_fit(vectors[0].X_train, vectors[0].y_train)
 
 
 def test_the_gpu_is_used_only_where_there_is_one(small, vectors):

@@ -12,7 +12,10 @@ def forget(
     model: Annotated[Path, typer.Argument(help="File of the model.")],
     classes: Annotated[list[str], typer.Argument(metavar="CLASS...", help="Classes to forget.")],
 ) -> None:
-    """Forget classes exactly: the model becomes one that never saw them."""
+    """Forget classes: the weights become those of a model that never saw them.
+
+    The threshold for none of these is not measured again.
+    """
     from clsnet.cli.showing import many, plain, say
     from clsnet.photos import forget as forget_classes
 

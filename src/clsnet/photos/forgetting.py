@@ -42,9 +42,10 @@ def forget(
     *,
     say: Callable[[str], None] | None = None,
 ) -> Forgotten:
-    """Forget classes exactly: the model becomes one that never saw them.
+    """Forget classes: the weights become those of a model that never saw them.
 
-    Their sums, their names and their files' digests go. The version before is kept beside the
+    Their sums, their names and their files' digests go. The threshold for "none of these" and the
+    temperature of probabilities are not measured again. The version before is kept beside the
     model for `undo`; delete it to let nothing remain.
 
     Parameters
