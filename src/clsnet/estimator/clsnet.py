@@ -8,27 +8,25 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.base import ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from clsnet.arrays.devices import resolve_device, to_numpy
-from clsnet.classifier.analytic import AnalyticClassifier
 from clsnet.classifier.forgetting import ForgettingPolicy
-from clsnet.classifier.learned_task import LearnedTask
 from clsnet.errors import ClsnetError
 from clsnet.estimator.features import new_extractor
+from clsnet.estimator.fitted import FittedState
 from clsnet.estimator.labels import as_labels, same_kind
 from clsnet.estimator.parameters import PARAMETERS
 from clsnet.estimator.presets import demo_options, paper_options
 from clsnet.estimator.samples import as_samples
-from clsnet.extractor import Augmentation, Backbone, Extractor
+from clsnet.extractor import Augmentation, Backbone
 from clsnet.extractor.batches import LabelledSamples, peek
 from clsnet.extractor.extractor import FIT_SAMPLES
-from clsnet.memory import MemoryUse
 from clsnet.model import Model, rule_of
 
 
-class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class CLSNet(ClassifierMixin, TransformerMixin, FittedState):  # type: ignore[misc]
     """Class-incremental classifier of complementary learning subnetworks.
 
     A frozen extractor represents samples. A classifier in closed form learns one task after
@@ -127,10 +125,6 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
     >>> bool(model.score(X, y) > 0.98)
     True
     """
-
-    model_: Model
-    sample_shape_: tuple[int, ...]
-    n_features_in_: int
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = PARAMETERS
 
@@ -235,12 +229,6 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         self._learn(batches)
         return self
 
-    def consolidate(self) -> Self:
-        """Solve for the weights of everything learned now, rather than when they are needed."""
-        check_is_fitted(self)
-        self.model_ = self.model_.consolidated()
-        return self
-
     def prepare(self, X: Any) -> Self:
         """Fix the extractor, given samples of a first task; nothing is learned yet."""
         self._validate_params()
@@ -305,92 +293,6 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         best = self._scores(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
-    # ---------------------------------------------------------------------- state
-
-    @property
-    def extractor_(self) -> Extractor:
-        """The fixed extractor."""
-        return self._fitted.extractor
-
-    @extractor_.setter
-    def extractor_(self, extractor: Extractor) -> None:
-        self.model_ = replace(self._fitted, extractor=extractor)
-
-    @property
-    def classifier_(self) -> AnalyticClassifier:
-        """The classifier with weights for everything learned."""
-        return self.consolidate().model_.classifier
-
-    @classifier_.setter
-    def classifier_(self, classifier: AnalyticClassifier) -> None:
-        self.model_ = replace(self._fitted, classifier=classifier)
-
-    @property
-    def notes_(self) -> dict[str, Any]:
-        """Whatever JSON can hold, saved with the model; it exists once it is set."""
-        notes = self._fitted.notes
-        if notes is None:
-            raise AttributeError("this model has no notes")
-        return notes
-
-    @notes_.setter
-    def notes_(self, notes: dict[str, Any]) -> None:
-        self.model_ = replace(self._fitted, notes=notes)
-
-    @property
-    def classes_(self) -> np.ndarray:
-        """Classes known now, in the order in which tasks brought them."""
-        check_is_fitted(self)
-        return np.array(self.model_.classes)
-
-    @property
-    def tasks_(self) -> list[LearnedTask]:
-        """Every task learned; a forgotten one has no classes left."""
-        check_is_fitted(self)
-        return list(self.model_.classifier.tasks)
-
-    def memory(self) -> MemoryUse:
-        """Return what the model takes, every stored number counted with 32 bits as in the paper."""
-        return self.consolidate().model_.memory()
-
-    def twin(self) -> CLSNet:
-        """Return a model that has learned nothing but shares this one's fixed extractor."""
-        check_is_fitted(self)
-        model: CLSNet = clone(self)
-        shared = ("n_features_in_", "feature_names_in_", "sample_shape_")
-        model.__dict__.update({k: v for k, v in vars(self).items() if k in shared})
-        model.model_ = Model.blank(self.extractor_, self.sample_shape_, self.get_params(deep=False))
-        return model
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Copy weights rather than the need to solve for them, so that a copy answers the same."""
-        if hasattr(self, "model_"):
-            self.consolidate()
-        return dict(super().__getstate__())
-
-    def save(self, path: str | os.PathLike[str], *, self_contained: bool = False) -> None:
-        """Write the model to one file; what was there before survives any failure.
-
-        Parameters
-        ----------
-        path
-            The file.
-        self_contained
-            Write a frozen network's weights too, so that the file needs nothing but code. A model
-            that was loaded from such a file always does so.
-        """
-        model = self.consolidate().model_
-        names = getattr(self, "feature_names_in_", None)
-        whole = replace(
-            model,
-            parameters=self.get_params(deep=False),
-            feature_names=None if names is None else names.tolist(),
-        )
-        whole.save(path, self_contained=self_contained)
-
     # -------------------------------------------------------------------- presets
 
     @classmethod
@@ -404,14 +306,6 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         return cls(**{**demo_options(), **options})
 
     # -------------------------------------------------------------------- private
-
-    @property
-    def _fitted(self) -> Model:
-        """The model; `AttributeError` before the first task, as for every fitted attribute."""
-        try:
-            return self.model_
-        except AttributeError:
-            raise AttributeError("this model has not learned anything yet") from None
 
     def _learn(self, batches: Iterable[tuple[Any, Any]]) -> None:
         before = dict(self.__dict__)
@@ -461,23 +355,3 @@ class CLSNet(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[
             raise ClsnetError("this model has forgotten every class; let it learn some first.")
         X = as_samples(self, X, reset=False)
         return self.consolidate().model_.scores(X)
-
-
-def load(path: str | os.PathLike[str], device: str = "auto") -> CLSNet:
-    """Read a model that `CLSNet.save` wrote; it predicts the same, and can go on learning.
-
-    Parameters
-    ----------
-    path
-        The file.
-    device
-        Where the model is to live now.
-    """
-    model = Model.load(path, device)
-    estimator = CLSNet(**{**model.parameters, "device": device})
-    estimator.sample_shape_ = model.sample_shape
-    estimator.n_features_in_ = model.sample_shape[0]
-    if model.feature_names is not None:
-        estimator.feature_names_in_ = np.array(model.feature_names, dtype=object)
-    estimator.model_ = model
-    return estimator

@@ -1,0 +1,123 @@
+"""What an estimator that has learned something can tell, and how it is saved."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from clsnet.classifier.analytic import AnalyticClassifier
+from clsnet.classifier.learned_task import LearnedTask
+from clsnet.extractor import Extractor
+from clsnet.memory import MemoryUse
+from clsnet.model import Model
+
+
+class FittedState(BaseEstimator):  # type: ignore[misc]
+    """The attributes of a fitted estimator; all of them are parts of its model."""
+
+    model_: Model
+    sample_shape_: tuple[int, ...]
+    n_features_in_: int
+
+    def consolidate(self) -> Self:
+        """Solve for the weights of everything learned now, rather than when they are needed."""
+        check_is_fitted(self)
+        self.model_ = self.model_.consolidated()
+        return self
+
+    @property
+    def extractor_(self) -> Extractor:
+        """The fixed extractor."""
+        return self._fitted.extractor
+
+    @extractor_.setter
+    def extractor_(self, extractor: Extractor) -> None:
+        self.model_ = replace(self._fitted, extractor=extractor)
+
+    @property
+    def classifier_(self) -> AnalyticClassifier:
+        """The classifier with weights for everything learned."""
+        return self.consolidate().model_.classifier
+
+    @classifier_.setter
+    def classifier_(self, classifier: AnalyticClassifier) -> None:
+        self.model_ = replace(self._fitted, classifier=classifier)
+
+    @property
+    def notes_(self) -> dict[str, Any]:
+        """Whatever JSON can hold, saved with the model; it exists once it is set."""
+        notes = self._fitted.notes
+        if notes is None:
+            raise AttributeError("this model has no notes")
+        return notes
+
+    @notes_.setter
+    def notes_(self, notes: dict[str, Any]) -> None:
+        self.model_ = replace(self._fitted, notes=notes)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Classes known now, in the order in which tasks brought them."""
+        check_is_fitted(self)
+        return np.array(self.model_.classes)
+
+    @property
+    def tasks_(self) -> list[LearnedTask]:
+        """Every task learned; a forgotten one has no classes left."""
+        check_is_fitted(self)
+        return list(self.model_.classifier.tasks)
+
+    def memory(self) -> MemoryUse:
+        """Return what the model takes, every stored number counted with 32 bits as in the paper."""
+        return self.consolidate().model_.memory()
+
+    def twin(self) -> Self:
+        """Return a model that has learned nothing but shares this one's fixed extractor."""
+        check_is_fitted(self)
+        model: Self = clone(self)
+        shared = ("n_features_in_", "feature_names_in_", "sample_shape_")
+        model.__dict__.update({k: v for k, v in vars(self).items() if k in shared})
+        model.model_ = Model.blank(self.extractor_, self.sample_shape_, self.get_params(deep=False))
+        return model
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copy weights rather than the need to solve for them, so that a copy answers the same."""
+        if hasattr(self, "model_"):
+            self.consolidate()
+        return dict(super().__getstate__())
+
+    def save(self, path: str | os.PathLike[str], *, self_contained: bool = False) -> None:
+        """Write the model to one file; what was there before survives any failure.
+
+        Parameters
+        ----------
+        path
+            The file.
+        self_contained
+            Write a frozen network's weights too, so that the file needs nothing but code. A model
+            that was loaded from such a file always does so.
+        """
+        model = self.consolidate().model_
+        names = getattr(self, "feature_names_in_", None)
+        whole = replace(
+            model,
+            parameters=self.get_params(deep=False),
+            feature_names=None if names is None else names.tolist(),
+        )
+        whole.save(path, self_contained=self_contained)
+
+    @property
+    def _fitted(self) -> Model:
+        """The model; `AttributeError` before the first task, as for every fitted attribute."""
+        try:
+            return self.model_
+        except AttributeError:
+            raise AttributeError("this model has not learned anything yet") from None
