@@ -66,9 +66,7 @@ class Convolution:
         )
         factor = gain / np.sqrt(variance + self.epsilon)
         weight = state[f"{self.name}.weight"]
-        folded = np.empty(weight.shape, np.float32)
-        factors = factor[:, None, None, None]
-        np.multiply(weight, factors, out=folded, dtype=np.float64, casting="same_kind")
+        folded = weight * factor.astype(np.float32)[:, None, None, None]
         return folded, np.asarray(bias - mean * factor, np.float32)
 
     def write(self, graph: Graph, state: State, x: Map) -> Map:
