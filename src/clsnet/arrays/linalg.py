@@ -115,8 +115,8 @@ def add_gram(
         Of the products: ``"float64"``, ``"float32"``, ``"tf32"`` or ``"bfloat16"``. Sums are always
         float64. On a CPU ``"tf32"`` is float32, and ``"bfloat16"`` rounds A alone.
     scratch
-        A float32 matrix in C order, as large as `gram`, for products of that type on a CPU. It is
-        faster to reuse one than to allocate one with every call.
+        A float32 matrix in C order, as large as `gram` and at first zero, for products of that type
+        on a CPU. It is faster to reuse one than to allocate one with every call.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def add_gram(
         return
     rows = np.ascontiguousarray(A, dtype=np.float32)
     rows = _rounded_to_bfloat16(rows) if precision == "bfloat16" else rows
-    products = np.empty(gram.shape, np.float32) if scratch is None else scratch
+    products = np.zeros(gram.shape, np.float32) if scratch is None else scratch
     _blas("syrk", rows)(1.0, rows.T, beta=0.0, c=products.T, lower=1, overwrite_c=1)
     for some in _blocks(gram):
         gram[some, some.start :] += products[some, some.start :]
@@ -169,6 +169,14 @@ def mirror(gram: Array) -> Array:
         own = gram[some, some]
         own[...] = xp.where(below[: len(own), : len(own)], own.T, own)
     return gram
+
+
+def upper_sum(a: Array, b: Array) -> Array:
+    """Return a matrix whose upper triangle is that of ``a + b``; what is below has no meaning."""
+    total = namespace(a).zeros(a.shape, dtype=a.dtype, device=device_of(a))
+    for some in _blocks(a):
+        total[some, some.start :] = a[some, some.start :] + b[some, some.start :]
+    return total
 
 
 def upper_blocks(gram: Array) -> Iterator[Array]:

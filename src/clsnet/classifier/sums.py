@@ -101,9 +101,14 @@ class Sums:
     @property
     def gram(self) -> Array:
         """``A'A``, float64."""
-        gram = mirror(self._multiply())
+        return mirror(self.upper)
+
+    @property
+    def upper(self) -> Array:
+        """``A'A`` of which only the upper triangle has a meaning."""
+        upper = self._multiply()
         self._scratch = None
-        return gram
+        return upper
 
     @property
     @np.errstate(over="ignore", invalid="ignore")
@@ -139,7 +144,7 @@ class Sums:
             if len(self._pending) > 1:
                 rows = namespace(rows).concat(self._pending)
             if self.precision != "float64" and self.device == CPU and self._scratch is None:
-                self._scratch = np.empty(self._gram.shape, np.float32)
+                self._scratch = np.zeros(self._gram.shape, np.float32)
             add_gram(self._gram, rows, self.precision, self._scratch)
             self._pending = []
         return self._gram

@@ -11,6 +11,7 @@ from clsnet.arrays.devices import Array, device_of, namespace, to_device
 from clsnet.arrays.linalg import diagonal, epsilon, plus_gram, triangular_factor
 from clsnet.classifier.curvatures.base import Trace, union
 from clsnet.classifier.curvatures.full import FullTrace
+from clsnet.classifier.curvatures.upper_triangle import UpperTriangle
 from clsnet.classifier.solvers import System
 from clsnet.classifier.sums import FEW, Label, Sums
 
@@ -76,7 +77,7 @@ def trace_of(seen: Sums) -> FullTrace:
     labels, n_samples, rows = seen.labels, seen.n_samples, seen.rows
     if rows is not None:
         return FewSamples(labels, trapezoid(rows), seen.cross(labels), n_samples)
-    return FullTrace(labels, seen.gram, seen.cross(labels), n_samples)
+    return UpperTriangle(labels, seen.upper, seen.cross(labels), n_samples)
 
 
 def trapezoid(A: Array) -> Array:
