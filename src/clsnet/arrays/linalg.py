@@ -100,7 +100,11 @@ def product(a: Array, b: Array) -> Array:
 
 
 def add_gram(
-    gram: Array, A: Array, precision: str = "float64", scratch: Array | None = None
+    gram: Array,
+    A: Array,
+    precision: str = "float64",
+    scratch: Array | None = None,
+    fresh: bool = False,
 ) -> None:
     """Add ``A'A`` to the upper triangle of `gram`, in place.
 
@@ -117,6 +121,9 @@ def add_gram(
     scratch
         A float32 matrix in C order, as large as `gram` and at first zero, for products of that type
         on a CPU. It is faster to reuse one than to allocate one with every call.
+    fresh
+        Whether `gram` is still zero. It is then written and not read: memory that was just
+        allocated is slow to touch twice.
 
     Examples
     --------
@@ -131,14 +138,16 @@ def add_gram(
         return
     if precision == "float64":
         rows = np.ascontiguousarray(A, dtype=np.float64)
-        _blas("syrk", rows)(1.0, rows.T, beta=1.0, c=gram.T, lower=1, overwrite_c=1)
+        kept = 0.0 if fresh else 1.0
+        _blas("syrk", rows)(1.0, rows.T, beta=kept, c=gram.T, lower=1, overwrite_c=1)
         return
     rows = np.ascontiguousarray(A, dtype=np.float32)
     rows = _rounded_to_bfloat16(rows) if precision == "bfloat16" else rows
     products = np.zeros(gram.shape, np.float32) if scratch is None else scratch
     _blas("syrk", rows)(1.0, rows.T, beta=0.0, c=products.T, lower=1, overwrite_c=1)
     for some in _blocks(gram):
-        gram[some, some.start :] += products[some, some.start :]
+        part, product = gram[some, some.start :], products[some, some.start :]
+        np.copyto(part, product) if fresh else np.add(part, product, out=part)
 
 
 def plus_gram(gram: Array, A: Array) -> Array:
@@ -171,12 +180,10 @@ def mirror(gram: Array) -> Array:
     return gram
 
 
-def upper_sum(a: Array, b: Array) -> Array:
-    """Return a matrix whose upper triangle is that of ``a + b``; what is below has no meaning."""
-    total = namespace(a).zeros(a.shape, dtype=a.dtype, device=device_of(a))
-    for some in _blocks(a):
-        total[some, some.start :] = a[some, some.start :] + b[some, some.start :]
-    return total
+def add_upper(total: Array, matrix: Array) -> None:
+    """Add the upper triangle of a matrix in place; what is below in `total` has no meaning then."""
+    for some in _blocks(total):
+        total[some, some.start :] += matrix[some, some.start :]
 
 
 def upper_blocks(gram: Array) -> Iterator[Array]:

@@ -21,6 +21,7 @@ from clsnet.classifier.curvatures import (
 from clsnet.classifier.curvatures.pending_rows import PendingRows
 from clsnet.classifier.curvatures.plasticity import plasticity
 from clsnet.classifier.curvatures.total import few_together, total
+from clsnet.classifier.curvatures.upper_triangle import UpperTriangle
 from clsnet.classifier.forgetting.exactness import is_exact, only_in, why_not_exact
 from clsnet.classifier.learned_task import LearnedTask
 from clsnet.classifier.ridge.factor import Factor
@@ -262,7 +263,7 @@ class AnalyticClassifier:
                 only = self.rule.retain == TOTAL and not few_together([old, trace], MERGED)
                 old = old.dense if only else old
                 joined = PendingRows.joined(old, trace) if only and self.rule.plain else None
-                traces[key] = joined or old.merge(trace, gamma)
+                traces[key] = joined or _merged(old, trace, gamma)
             else:
                 traces[key] = trace if gamma == 1 else trace.times(gamma)
         return traces
@@ -292,3 +293,10 @@ class AnalyticClassifier:
             tasks=left,
             factor=None,
         )
+
+
+def _merged(old: Trace, task: Trace, gamma: float) -> Trace:
+    """Return ``old + gamma task``; the sums of the task are nobody else's and may be used up."""
+    if gamma == 1 and isinstance(old, UpperTriangle) and isinstance(task, UpperTriangle):
+        return task.absorbing(old)
+    return old.merge(task, gamma)

@@ -137,6 +137,7 @@ class Sums:
 
     def _multiply(self) -> Array:
         """Add the products of pending rows to the upper triangle of the Gram matrix."""
+        fresh = self._gram is None
         if self._gram is None:
             self._gram = self._zeros(self.dimension)
         if self._pending:
@@ -145,7 +146,7 @@ class Sums:
                 rows = namespace(rows).concat(self._pending)
             if self.precision != "float64" and self.device == CPU and self._scratch is None:
                 self._scratch = np.zeros(self._gram.shape, np.float32)
-            add_gram(self._gram, rows, self.precision, self._scratch)
+            add_gram(self._gram, rows, self.precision, self._scratch, fresh)
             self._pending = []
         return self._gram
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 
 from clsnet.arrays.devices import Array
-from clsnet.arrays.linalg import mirror, upper_sum
-from clsnet.classifier.curvatures.base import Trace, union
+from clsnet.arrays.linalg import add_upper, mirror
+from clsnet.classifier.curvatures.base import union
 from clsnet.classifier.curvatures.full import FullTrace
 from clsnet.classifier.sums import Label
 
@@ -20,8 +20,8 @@ class UpperTriangle(FullTrace):
     --------
     >>> import numpy as np
     >>> upper, cross = np.array([[1.0, 2.0], [0.0, 4.0]]), np.ones((2, 1))
-    >>> one = UpperTriangle(["cat"], upper, cross, 1)
-    >>> one.merge(UpperTriangle(["cat"], upper, cross, 1)).gram
+    >>> old = UpperTriangle(["cat"], upper.copy(), cross, 1)
+    >>> UpperTriangle(["cat"], upper, cross, 1).absorbing(old).gram
     array([[2., 4.],
            [4., 8.]])
     """
@@ -34,11 +34,9 @@ class UpperTriangle(FullTrace):
         """``A'A``."""
         return mirror(self.upper)
 
-    def merge(self, other: Trace, gamma: float = 1.0) -> FullTrace:
-        """Sum both matrices."""
-        if gamma != 1 or not isinstance(other, UpperTriangle):
-            return super().merge(other, gamma)
-        labels = union(self.labels, other.labels)
-        cross = self.columns(labels) + other.columns(labels)
-        upper = upper_sum(self.upper, other.upper)
-        return UpperTriangle(labels, upper, cross, self.n_samples + other.n_samples)
+    def absorbing(self, old: UpperTriangle) -> UpperTriangle:
+        """Return the sum of an older trace and this one, in the memory of this one."""
+        labels = union(old.labels, self.labels)
+        cross = old.columns(labels) + self.columns(labels)
+        add_upper(self.upper, old.upper)
+        return UpperTriangle(labels, self.upper, cross, old.n_samples + self.n_samples)
