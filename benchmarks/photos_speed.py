@@ -24,7 +24,7 @@ from PIL import Image
 
 from clsnet.cli import share_cores
 from clsnet.evaluation.store import environment
-from clsnet.extractor.backbones.efficientnet_lite import EfficientNetLite0
+from clsnet.extractor.backbones.efficientnet_lite import EfficientNetLite
 from clsnet.images import Images
 from clsnet.images.dead_leaves import dead_leaves
 from clsnet.photos import learn
@@ -69,7 +69,7 @@ def make_photos(folder: Path) -> list[Path]:
 
 def bare_network_s(images: np.ndarray) -> tuple[float, float]:
     """Seconds, and those of all cores, that eager PyTorch would take for all photos."""
-    backbone = EfficientNetLite0("last", views=1)
+    backbone = EfficientNetLite("last", views=1)
     x = backbone.normalised(images)
     eager = eager_torch(backbone)
     eager(x[:BATCH])

@@ -1,8 +1,10 @@
 """Features per second of the fastest runtime over those of eager PyTorch, in one run.
 
-Both run the same graph of EfficientNet-Lite0, with outputs at several depths, on the same 32 images
-of 224x224 pixels, in float32, by turns. Eager PyTorch computes one node after another on the whole
-batch; batch normalisation is folded into the convolutions for both.
+    pip install efficientnet_lite_pytorch==0.1.0   # the network as PyTorch modules, to compare with
+    python benchmarks/runtime_over_eager.py --out results/bench/runtime.json
+
+Both compute the last layer of EfficientNet-Lite0 for the same 32 images of 224x224 pixels, in
+float32, by turns.
 """
 
 from __future__ import annotations
@@ -17,8 +19,7 @@ from statistics import median
 import numpy as np
 
 from clsnet.evaluation.store import environment
-from clsnet.extractor.backbones.efficientnet_lite import EfficientNetLite0
-from clsnet.extractor.backbones.network import Network
+from clsnet.extractor.backbones.efficientnet_lite import EfficientNetLite
 from clsnet.extractor.runtime.threads import n_threads
 from clsnet.images.dead_leaves import dead_leaves
 
@@ -27,18 +28,19 @@ ROUNDS = 9
 Run = Callable[[np.ndarray], np.ndarray]
 
 
-def eager_torch(network: Network) -> Run:
-    """Return the network as PyTorch computes it without a compiler, one batch at a time."""
+def eager_torch(backbone: EfficientNetLite) -> Run:
+    """Return the network as PyTorch computes it from modules, one batch at a time."""
     import torch
+    from efficientnet_lite_pytorch import EfficientNet
 
-    from clsnet.extractor.runtime.torch_graph import InTorch
-
-    [runtime] = network._runtimes.values()
-    graph = InTorch(runtime.graph(), "cpu")
+    network = EfficientNet.from_name("efficientnet-lite0").eval()
+    state = {name: torch.from_numpy(a) for name, a in backbone.weights_state().items()}
+    network.load_state_dict(state)
 
     def run(x: np.ndarray) -> np.ndarray:
         with torch.inference_mode():
-            return graph._compute(torch.from_numpy(np.ascontiguousarray(x))).numpy()
+            maps = network.extract_features(torch.from_numpy(np.ascontiguousarray(x)))
+            return maps.mean(dim=(2, 3)).numpy()
 
     return run
 
@@ -51,7 +53,7 @@ def rate(run: Run, x: np.ndarray, times: int) -> float:
 
 
 def main(out: Path | None) -> None:
-    backbone = EfficientNetLite0()
+    backbone = EfficientNetLite("last", views=1)
     leaves = dead_leaves(BATCH * 3, np.random.RandomState(0)).astype(np.float32)
     x = backbone.normalised(leaves.reshape(BATCH, 3, *leaves.shape[1:]))
     eager = eager_torch(backbone)
