@@ -34,7 +34,7 @@ def eager_torch(backbone: EfficientNetLite) -> Run:
     from efficientnet_lite_pytorch import EfficientNet
 
     network = EfficientNet.from_name("efficientnet-lite0").eval()
-    state = {name: torch.from_numpy(a) for name, a in backbone.weights_state().items()}
+    state = {name: torch.from_numpy(a.copy()) for name, a in backbone.weights_state().items()}
     network.load_state_dict(state)
 
     def run(x: np.ndarray) -> np.ndarray:

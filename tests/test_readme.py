@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from clsnet.errors import ClsnetError
+from clsnet.evaluation.store import read_runs
+from clsnet.reporting.paper import paper_row
 from clsnet.reporting.readme import filled
 
 ROOT = Path(__file__).parents[1]
@@ -27,6 +29,19 @@ def test_every_python_example_of_the_readme_runs(tmp_path, monkeypatch):
     assert blocks
     for block in blocks:
         exec(compile(block, "README.md", "exec"), {})
+
+
+def test_every_run_keeps_within_the_bound_that_the_definitions_of_the_metrics_set():
+    """README says so, and that three published rows do not."""
+    runs = [run for run in read_runs(ROOT / "results") if None not in (run["bwt"], run["fwt"])]
+    assert len(runs) > 200
+    for run in runs:
+        n_tasks = len(run["R"])
+        bound = 1 + (n_tasks - 1) / n_tasks * (run["bwt"] + run["fwt"])
+        assert run["avg_acc"] <= bound + 1e-9, (run["sequence"], run["method"])
+    for name, most in (("EWC", 0.3431), ("DMC", 0.5074), ("RM", 0.8096)):
+        row = paper_row("FashionMNIST-10/5", name)
+        assert row.avg_acc > 1 + 4 / 5 * (row.bwt + row.fwt) == pytest.approx(most, abs=1e-4)
 
 
 def test_a_table_without_runs_is_an_error(tmp_path):
