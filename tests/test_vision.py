@@ -325,6 +325,20 @@ def test_the_best_preset_has_many_taps_and_nodes(file):
     assert extractor.augmentation.connection == "Z"
 
 
+@pytest.mark.parametrize("preset", [None, "fast", "small", "best"])
+@pytest.mark.parametrize(("taps", "views"), [("several", 2), ("many", 8), ("last", 1)])
+def test_explicit_taps_and_views_win_over_a_preset(file, preset, taps, views):
+    model = CLSNet(backbone=file, preset=preset, taps=taps, views=views)
+    backbone = new_extractor(model, (3, 16, 16)).backbone
+    assert (backbone.taps, backbone.views) == (taps, views)
+
+
+@pytest.mark.parametrize("options", [{"taps": "few"}, {"views": 3}, {"views": "all"}])
+def test_unknown_taps_and_views_are_refused(file, pixels, options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        CLSNet(backbone=file, **options).partial_fit(pixels, np.arange(len(pixels)) % 2)
+
+
 def test_the_paper_takes_the_last_layer_of_the_image_as_it_is(file):
     extractor = new_extractor(CLSNet.paper(backbone=file), (3, 16, 16))
     assert (extractor.backbone.taps, extractor.backbone.views) == ("last", 1)

@@ -209,6 +209,15 @@ def test_a_file_of_weights_is_told_by_what_it_holds(january, write_network, tmp_
     assert learn(tmp_path / "m", january, backbone=f"resnet18:{same}").known == 3
 
 
+def test_a_model_of_the_estimator_knows_its_network(january, tmp_path, write_network):
+    one = write_network(tmp_path / "one.safetensors")
+    same = shutil.copy(one, tmp_path / "same.safetensors")
+    images = Images(sorted(january.rglob("*.png")), size=64)
+    labels = np.array(["old", "older"] * (len(images) // 2))
+    CLSNet(backbone=str(one), connection="Z").partial_fit(images, labels).save(tmp_path / "m")
+    assert learn(tmp_path / "m", january, backbone=f"resnet18:{same}").counts["square-b"] == 10
+
+
 def test_a_backbone_for_vectors_is_refused(tmp_path, january):
     with pytest.raises(ClsnetError, match="for vectors"):
         learn(tmp_path / "m", january, backbone="identity")

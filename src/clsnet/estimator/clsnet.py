@@ -46,9 +46,9 @@ class CLSNet(ClassifierMixin, TransformerMixin, FittedState):  # type: ignore[mi
         photographs by EfficientNet-Lite0, smaller images by whitened patches).
     taps, views
         Of a network named by `backbone`: whether features are taken at ``"several"`` depths,
-        ``"many"`` (at two scales too; in the preset ``"best"``), or from the ``"last"`` layer, as
-        in the paper; and over how many views of an image they are averaged: 1, 2 with its mirror
-        image, or 8 with crops (in the preset ``"best"``).
+        ``"many"`` (at two scales too), or from the ``"last"`` layer, as in the paper; and over how
+        many views of an image they are averaged: 1, 2 with its mirror image, or 8 with crops.
+        ``"auto"`` is ``"many"`` and 8 in the preset ``"best"``, else ``"several"`` and 2.
     connection
         What the classifier sees: ``"Z"`` the backbone's output, ``"G"`` random nodes of it,
         ``"G*"`` tuned nodes, ``"A"`` both Z and G*, ``"Z+G"`` both Z and G, or ``"auto"``: what
@@ -132,8 +132,8 @@ class CLSNet(ClassifierMixin, TransformerMixin, FittedState):  # type: ignore[mi
         self,
         *,
         backbone: str | Backbone | Callable[..., Any] = "auto",
-        taps: str = "several",
-        views: int = 2,
+        taps: str = "auto",
+        views: int | str = "auto",
         connection: str = "auto",
         groups: int = 30,
         group_size: int = 30,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sklearn.utils import check_random_state
 
-from clsnet.estimator.presets import PLACED, PRESETS, network_augmentation
+from clsnet.estimator.presets import PLACED, PRESETS, TAPS, VIEWS, network_augmentation
 from clsnet.extractor import Augmentation, Extractor
 from clsnet.extractor.backbones import is_photograph, resolve_backbone
 from clsnet.extractor.backbones.network import Network
@@ -30,11 +30,9 @@ def new_extractor(model: CLSNet, sample_shape: tuple[int, ...]) -> Extractor:
     chosen = model.backbone
     if chosen == "auto" and not is_photograph(sample_shape):
         chosen = preset.get("backbone", "auto")
-    taps, views = model.taps, model.views
-    if model.preset == "best":
-        taps = "many" if taps == "several" else taps
-        views = 8 if views == 2 else views
     size = model.preset or "fast"
+    taps = TAPS[size] if model.taps == "auto" else model.taps
+    views = VIEWS[size] if model.views == "auto" else int(model.views)
     backbone = resolve_backbone(chosen, sample_shape, taps, views, PLACED[size])
     connection = model.connection
     if connection == "auto":

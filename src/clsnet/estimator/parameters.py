@@ -20,8 +20,8 @@ from clsnet.extractor.backbones.views import VIEWS
 
 PARAMETERS: dict[str, list[Any]] = {
     "backbone": [str, Backbone, callable],
-    "taps": [StrOptions(set(TAPS))],
-    "views": [Options(Integral, set(VIEWS))],
+    "taps": [StrOptions({"auto", *TAPS})],
+    "views": [StrOptions({"auto"}), Options(Integral, set(VIEWS))],
     "connection": [StrOptions({"auto", *CONNECTIONS})],
     "groups": [Interval(Integral, 1, None, closed="left")],
     "group_size": [Interval(Integral, 1, None, closed="left")],

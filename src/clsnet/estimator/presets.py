@@ -7,6 +7,9 @@ from typing import Any
 from clsnet.extractor import Augmentation, Identity, Patches
 from clsnet.extractor.backbones.network import Network
 
+# Of a frozen network: where features are taken, and over how many views they are averaged.
+TAPS = {"fast": "several", "small": "several", "best": "many"}
+VIEWS = {"fast": 2, "small": 2, "best": 8}
 # Random nodes of a frozen network: at every place of its outputs if it can have them there, else
 # behind its features.
 PLACED = {"fast": 6_000, "small": 0, "best": 20_000}

@@ -224,8 +224,8 @@ def _same(backbone: str | Backbone, model: Model) -> bool:
     if _absolute(backbone) == model.parameters["backbone"]:
         return True
     mine = model.extractor.backbone
-    options = model.parameters
-    other = resolve_backbone(backbone, model.sample_shape, options["taps"], options["views"])
+    alike = {k: v for k, v in mine.config.items() if k in ("taps", "views", "nodes")}
+    other = resolve_backbone(backbone, model.sample_shape, **alike)
     if isinstance(mine, Network) and isinstance(other, Network):
         return mine.fingerprint == other.fingerprint
     return repr(mine) == repr(other)
