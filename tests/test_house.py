@@ -32,7 +32,7 @@ GUESTS = (
 # Beside the ground floor, these work without torch.
 WITHOUT_TORCH = {"", "checks", "cli", "data", "estimator", "evaluation", "page", "reporting"}
 NAMES = ("", ".clsnet", ".clsnet_demo", ".clsnet_paper", ".common", ".common.closed_form")
-NAMES += (".learner", ".ncm", ".ranpac", ".registry", ".slda")
+NAMES += (".common.random_layer", ".learner", ".ncm", ".ranpac", ".registry", ".slda")
 CLOSED_FORM = {f"clsnet.methods{name}" for name in NAMES}
 
 

@@ -23,7 +23,7 @@ def model(vectors):
 @pytest.fixture(scope="module")
 def expanded(model, vectors):
     """The random layer's outputs of each task."""
-    projection = model.projection.astype(float)
+    projection = model.layer.weights.astype(float)
     return [
         relu(model.extractor_.transform(task.X_train).astype(float) @ projection)
         for task in vectors[:3]
@@ -43,7 +43,7 @@ def test_weights_are_ridge_regression_on_all_tasks(model, expanded, vectors):
 
 
 def test_answers_with_the_largest_output(model, vectors):
-    projection, weights = model.projection.astype(float), model.consolidate().solution
+    projection, weights = model.layer.weights.astype(float), model.consolidate().solution
     classes = np.array(sorted(c for task in vectors[:3] for c in task.classes))
     for task in vectors[:3]:
         A = model.extractor_.transform(task.X_test).astype(float)
@@ -82,27 +82,17 @@ def test_columns_of_classes_to_come_change_no_choice():
     assert (weights[:, 2:] == 0).all()
 
 
-def test_projection_is_gaussian_and_follows_from_the_seed():
-    first, same, other = (RanPAC(nodes=200, seed=seed, device="cpu") for seed in (1, 1, 2))
-    for model in (first, same, other):
-        model.start(100)
-    assert np.array_equal(first.projection, same.projection)
-    assert not np.array_equal(first.projection, other.projection)
-    assert abs(first.projection.mean()) < 0.02
-    assert first.projection.std() == pytest.approx(1, abs=0.02)
-
-
 def test_a_twin_shares_extractor_and_projection_and_nothing_else(model, vectors):
     twin = model.twin().partial_fit(vectors[3].X_train, vectors[3].y_train)
     assert twin.extractor_ is model.extractor_
-    assert np.array_equal(twin.projection, model.projection)
+    assert np.array_equal(twin.layer.weights, model.layer.weights)
     assert twin.labels == sorted(vectors[3].classes)
     assert len(model.labels) == 6
 
 
-def test_memory_is_extractor_projection_triangle_and_prototypes(model):
+def test_memory_is_extractor_triangle_and_prototypes(model):
     extractor = sum(value.size for value in model.extractor_.state().values())
-    numbers = extractor + model.extractor_.dimension * NODES + NODES * (NODES + 1) // 2 + 6 * NODES
+    numbers = extractor + NODES * (NODES + 1) // 2 + 6 * NODES
     assert model.memory().model_mb == 4 * numbers / 2**20
     assert model.memory().exemplar_mb == 0
 

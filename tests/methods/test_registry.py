@@ -153,6 +153,9 @@ def test_the_nearest_name_is_suggested():
         ("ewc", {"strenght": 1.0}, "the method 'ewc' has no option 'strenght'"),
         ("clsnet", {"rigde": 1.0}, "the method 'clsnet' has no option 'rigde'"),
         ("slda", {"rigde": 1.0}, "the method 'slda' has no option 'rigde'"),
+        ("slda", {"ridge": 1.0}, "the method 'slda' has no option 'ridge'"),
+        ("ncm", {"retain": "classes"}, "the method 'ncm' has no option 'retain'"),
+        ("ranpac", {"gamma": 2.0}, "the method 'ranpac' has no option 'gamma'"),
         ("ewc", {"seed": 1}, "the method 'ewc': seed=1: "),
     ],
 )

@@ -16,6 +16,12 @@ from clsnet.extractor.backbones.network import Network
 if TYPE_CHECKING:
     from clsnet.estimator.clsnet import CLSNet
 
+# Parameters of a model, beside its preset and seed, that say what its classifier sees.
+FEATURES = (
+    *("backbone", "taps", "views", "connection", "groups", "group_size", "activation", "alpha"),
+    *("augmentation", "cache"),
+)
+
 
 def new_extractor(model: CLSNet, sample_shape: tuple[int, ...]) -> Extractor:
     """Return an extractor for samples of a shape, not fitted yet.

@@ -10,6 +10,7 @@ from clsnet.arrays.devices import Array, device_of, namespace, to_device
 from clsnet.arrays.linalg import double, take
 from clsnet.classifier.sums import Label, Sums
 from clsnet.methods.common.closed_form import ClosedForm, solve_ridge
+from clsnet.methods.common.random_layer import RandomLayer, relu
 from clsnet.methods.registry import Method
 
 RIDGES = tuple(10.0**exponent for exponent in range(-8, 9))
@@ -58,27 +59,20 @@ class RanPAC(ClosedForm):
     solution: Array  # the weights
 
     def start(self, dimension: int) -> None:
-        """Draw the projection and forget all sums."""
+        """Draw the random layer and forget all sums."""
         self.random = np.random.default_rng(self.seed)
-        projection = self.random.standard_normal((dimension, self.nodes), dtype=np.float32)
-        self.projection = to_device(projection, self.device)
+        self.layer = RandomLayer(dimension, self.nodes, self.random, self.device)
         self.sums = Sums(self.nodes, self.device)
 
     def learn(self, A: Array, y: np.ndarray) -> None:
         """Choose the ridge on the task and add the task to the sums."""
-        H = self.expand(A)
+        H = relu(self.layer(A))
         self.ridge = self.best_ridge(H, y)
         self.sums.add(H, y)
 
     def solve(self) -> Array:
         """Return the weights of ridge regression."""
         return solve_ridge(self.sums.gram, self.sums.cross(self.labels), self.ridge)
-
-    def expand(self, A: Array) -> Array:
-        """Return the outputs of the random layer."""
-        H = A @ namespace(A).astype(self.projection, A.dtype, copy=False)
-        H[H < 0] = 0.0
-        return H
 
     def best_ridge(self, H: Array, y: np.ndarray) -> float:
         """Return the ridge that serves a fifth of the samples best when learned from the rest."""
@@ -107,12 +101,11 @@ class RanPAC(ClosedForm):
 
     def scores(self, A: Array) -> Array:
         """Return the regression's outputs."""
-        return double(self.expand(A)) @ self.solution
+        return double(relu(self.layer(A))) @ self.solution
 
     def kept(self) -> dict[str, Array]:
-        """Return the projection, the Gram matrix and the prototypes."""
-        sums = self.sums.cross(self.labels)
-        return {"projection": self.projection, "gram": self.sums.gram, "sums": sums}
+        """Return the Gram matrix and the prototypes."""
+        return {"gram": self.sums.gram, "sums": self.sums.cross(self.labels)}
 
 
 METHOD = Method(
@@ -122,7 +115,7 @@ METHOD = Method(
     family="analytic",
     presets=True,
     backbones=True,
-    keeps="a random projection, one Gram matrix and one sum per class",
+    keeps="one Gram matrix and one sum per class",
     reference="McDonnell et al., RanPAC: Random Projections and Pre-trained Models for Continual "
     "Learning, NeurIPS 2023",
     without={"nodes": 1},

@@ -11,7 +11,7 @@ from clsnet.arrays.devices import Array, device_of, namespace, resolve_device, t
 from clsnet.arrays.linalg import cholesky, solve_by_factor
 from clsnet.classifier.sums import Label
 from clsnet.estimator import CLSNet
-from clsnet.estimator.features import new_extractor
+from clsnet.estimator.features import FEATURES, new_extractor
 from clsnet.extractor import Extractor
 from clsnet.images import Samples
 from clsnet.memory import MEGABYTE, MemoryUse
@@ -25,6 +25,10 @@ class ClosedForm:
     Subclasses say what they sum up (`start`, `learn`), what they keep (`kept`), what follows from
     it (`solve`), and how classes are scored (`labels`, `scores`).
 
+    Memory is counted alike for all of them, and for `CLSNet`: arrays that follow from a seed are
+    not counted, and a frozen network is counted in its own column. A symmetric matrix counts as
+    its triangle.
+
     Parameters
     ----------
     seed
@@ -34,7 +38,8 @@ class ClosedForm:
     device
         ``"auto"``, ``"cpu"``, ``"cuda"``.
     features
-        Further options of `CLSNet` that say what it sees, such as `backbone` and `cache`.
+        Further options of `CLSNet` that say what it sees, such as `backbone` and `cache`. Its
+        other options are refused.
     """
 
     extractor_: Extractor
@@ -42,6 +47,11 @@ class ClosedForm:
     def __init__(
         self, seed: int = 0, preset: str | None = None, device: str = "auto", **features: Any
     ) -> None:
+        for name in features:
+            if name not in FEATURES:
+                raise TypeError(
+                    f"{type(self).__name__} got an unexpected keyword argument '{name}'"
+                )
         self.seed = seed
         self.preset = preset
         self.device = resolve_device(device)
@@ -109,7 +119,7 @@ class ClosedForm:
         return twin
 
     def memory(self) -> MemoryUse:
-        """Return the size of extractor and sums; a Gram matrix counts as its triangle."""
+        """Return the size of extractor and sums."""
         arrays = {**self.extractor_.state(), **self.kept()}
         count = sum(model_file.numbers(name, array) for name, array in arrays.items())
         return MemoryUse(4 * count / MEGABYTE, backbone_mb=self.extractor_.referred_mb)
