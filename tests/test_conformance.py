@@ -33,6 +33,39 @@ def test_method(check):
     CHECKS[check]()
 
 
+def pixels(X):
+    """A frozen backbone: what it gives does not depend on any task."""
+    return X.reshape(len(X), -1) / 240
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "free"),
+    [
+        ("clsnet", {}, True),
+        ("clsnet", {"retain": "classes"}, True),
+        ("clsnet", {"connection": "A"}, False),
+        ("clsnet", {"curvature": "low-rank"}, False),
+        ("clsnet", {"gamma": 0.5}, False),
+        ("clsnet", {"terms": (1, 2, 3)}, False),
+        ("clsnet", {"queue": 1, "retain": "tasks"}, False),
+        ("clsnet-paper", {}, False),
+        ("ncm", {}, True),
+        ("slda", {}, True),
+        ("ranpac", {"nodes": 500}, False),
+    ],
+    ids=str,
+)
+def test_a_learner_of_frozen_features_says_whether_the_order_of_tasks_matters(name, options, free):
+    options = {"backbone": pixels, **options}
+    learner = get_method(name).build(0, "fast", **options)
+    for task in tasks()[:2]:
+        learner.partial_fit(task.X_train, task.y_train)
+    assert learner.order_free == free
+    for check in method_checks(get_method(name), **options):
+        if check.name == "another_order_gives_the_same_answers":
+            check()
+
+
 def test_every_method_but_bounds_and_means_says_how_to_switch_its_mechanism_off():
     unprotected = {name for name, method in METHODS.items() if method.without is None}
     assert unprotected == {"joint", "ncm", "none"}

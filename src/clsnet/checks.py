@@ -18,7 +18,7 @@ from clsnet.data import Task, load_sequence
 from clsnet.evaluation.reachable import reachable_arrays
 from clsnet.images import Samples
 from clsnet.memory import MEGABYTE, MemoryUse
-from clsnet.methods import ExtractorLearner, Learner, Method
+from clsnet.methods import ExtractorLearner, Learner, Method, OrderFree
 
 BRIGHTNESS = 15  # Digits are as bright as photos then: 0 to 240 in place of 0 to 16
 GARBAGE = 113
@@ -31,8 +31,9 @@ def check_method(method: Method, **options: Any) -> None:
 
     The method learns small tasks of handwritten digits. It has to be honest: one seed gives one
     result; a prediction depends on one sample only; the caller's arrays are neither kept nor
-    changed; ``memory()`` counts every array. And it has to work: it learns, and what is said to
-    protect old tasks does protect them.
+    changed; ``memory()`` counts every array; a learner that says that it is `order_free` gives
+    the same answers after the same tasks in another order. And it has to work: it learns, and
+    what is said to protect old tasks does protect them.
 
     Parameters
     ----------
@@ -239,6 +240,19 @@ def a_copy_goes_on_alike(witness: Witness) -> None:
     assert same, f"{witness.name} goes on differently after it was copied"
 
 
+def another_order_gives_the_same_answers(witness: Witness) -> None:
+    """Answer the same after the same tasks in another order, if the learner says `order_free`."""
+    learner = witness.learner
+    if not (isinstance(learner, OrderFree) and learner.order_free):
+        return
+    answers = witness.learned(tasks()[1::-1]).predict(samples())
+    differing = int(np.sum(answers != witness.answers[1]))
+    assert not differing, (
+        f"{witness.name} says that it is order_free, but {differing} of {len(answers)} answers "
+        "differ after the same tasks in another order"
+    )
+
+
 # ----------------------------------------------------------------------------- learning
 
 
@@ -291,6 +305,7 @@ CHECKS: tuple[Callable[[Witness], None], ...] = (
     answers_are_classes_seen_so_far,
     memory_counts_every_array,
     a_copy_goes_on_alike,
+    another_order_gives_the_same_answers,
     the_newest_task_is_learned,
     nothing_that_is_kept_is_zero,
     the_mechanism_matters,

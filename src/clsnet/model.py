@@ -75,6 +75,12 @@ class Model:
         """Classes known now, in the order of scores."""
         return self.classifier.labels
 
+    @property
+    def order_free(self) -> bool:
+        """Whether the same tasks in any other order would have led to the same answers."""
+        rule = self.classifier.rule
+        return rule.plain and not rule.forgetting.forgets and not self.extractor.sees_task
+
     # ------------------------------------------------------------------ learning
 
     def learned(self, batches: Callable[[], Iterable[LabelledSamples]]) -> Self:

@@ -21,6 +21,8 @@ KEYS = [
     "avg_acc",
     "bwt",
     "fwt",
+    "answers",
+    "order_free",
     "seconds",
     "memory",
     "environment",

@@ -2,10 +2,12 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from clsnet import __version__
 from clsnet.errors import ClsnetError
+from clsnet.evaluation.answers import Answers
 from clsnet.evaluation.protocol import Outcome
 from clsnet.evaluation.store import read_run, read_runs, record, run_path, write_run
 
@@ -27,6 +29,7 @@ def run():
         order=[(1, 2), (3, 4)],
         seed=7,
         protocol="agnostic",
+        answers=Answers(np.ones(8, dtype=bool), np.arange(8) < 5, "4d1a"),
     )
 
 
@@ -34,6 +37,8 @@ def test_a_record_holds_what_the_design_says(run):
     assert run["order"] == [[1, 2], [3, 4]]
     assert run["R"] == OUTCOME.R
     assert (run["avg_acc"], run["bwt"], run["fwt"]) == (0.625, -0.5, -0.25)
+    assert Answers.unpacked(run["answers"]).right.sum() == 5
+    assert run["order_free"] is False
     assert run["version"] == __version__
     environment = run["environment"]
     assert list(environment) == ["python", "torch", "numpy", "processor", "threads", "gpu"]

@@ -72,6 +72,11 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return list(self.model_.classifier.tasks)
 
+    @property
+    def order_free(self) -> bool:
+        """Whether the same tasks in any other order would have led to the same answers."""
+        return self._fitted.order_free
+
     def memory(self) -> MemoryUse:
         """Return what the model takes, every stored number counted with 32 bits as in the paper."""
         return self.consolidate().model_.memory()

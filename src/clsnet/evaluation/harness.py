@@ -12,6 +12,7 @@ from clsnet import __version__
 from clsnet.arrays.ranks import rank
 from clsnet.data import TaskSequence
 from clsnet.errors import ClsnetError
+from clsnet.evaluation.answers import Answers
 from clsnet.evaluation.pretrained_classes import pretrained_classes
 from clsnet.evaluation.protocol import DEMO, evaluate
 from clsnet.evaluation.store import read_run, record, run_path, write_run
@@ -101,6 +102,7 @@ class Job:
             order=order,
             seed=self.seed,
             protocol=self.protocol,
+            answers=Answers.of(outcome.right, tasks, sequence.dataset.y_test),
         )
         backbone = options.get("backbone", "auto" if method.presets else "identity")
         known = pretrained_classes(backbone, sequence, self.seed)

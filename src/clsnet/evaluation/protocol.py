@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from clsnet.evaluation.metrics import average_accuracy, backward_transfer, forwa
 from clsnet.evaluation.usage import peak_mb
 from clsnet.extractor.extractor import Features
 from clsnet.images import Samples
-from clsnet.methods import ExtractorLearner, Learner
+from clsnet.methods import ExtractorLearner, Learner, OrderFree
 
 AGNOSTIC = "agnostic"
 DEMO = "demo"
@@ -39,13 +39,17 @@ class Outcome:
     """What one run measured; row T of `R` holds the accuracy on tasks 1 to T.
 
     `seconds` tells learning in all and task by task, and predicting; `memory` what the model keeps
-    and the peak of the process while it learned each task.
+    and the peak of the process while it learned each task. `right` holds, for each task, which of
+    its test samples were answered right after the last one; `order_free` whether the learner
+    promises that these answers do not depend on the order of tasks.
     """
 
     R: list[list[float]]
     independent: list[float]
     seconds: dict[str, Any]
     memory: dict[str, Any]
+    right: list[np.ndarray] = field(default_factory=list)
+    order_free: bool = False
 
     def metrics(self) -> dict[str, float | None]:
         """Return Avg Acc, BWT and FWT."""
@@ -88,6 +92,7 @@ def evaluate(
     learn_seconds: list[float] = []
     predict_seconds = 0.0
     peaks: list[float] = []
+    right: list[np.ndarray] = []
     accuracy: float | None = None
     for number, task in enumerate(tasks):
         progress(number, "learning", accuracy)
@@ -97,7 +102,8 @@ def evaluate(
         peaks.append(peak_mb())
         progress(number, "testing", accuracy)
         clock = time.perf_counter()
-        R.append([run.accuracy(past) for past in tasks[: number + 1]])
+        right = [run.right(past) for past in tasks[: number + 1]]
+        R.append([float(np.mean(part)) for part in right])
         predict_seconds += time.perf_counter() - clock
         accuracy = average_accuracy(R)
         progress(number, TESTED, accuracy)
@@ -116,6 +122,8 @@ def evaluate(
             "peak_mb": peaks,
             "backbone_mb": memory.backbone_mb,
         },
+        right,
+        isinstance(run.learner, OrderFree) and run.learner.order_free,
     )
 
 
@@ -131,9 +139,10 @@ class _Agnostic:
         if isinstance(self.learner, ExtractorLearner):
             self.learner.consolidate()  # else the first prediction would take that time
 
-    def accuracy(self, task: Task) -> float:
+    def right(self, task: Task) -> np.ndarray:
+        """Return which test samples of a task are answered right."""
         with self._remembering():
-            return float(np.mean(self.learner.predict(task.X_test) == task.y_test))
+            return np.asarray(self.learner.predict(task.X_test) == task.y_test)
 
     def _remembering(self) -> AbstractContextManager[None]:
         """Remember features of test samples, where the extractor is fixed."""
@@ -156,14 +165,14 @@ class _Demo(_Agnostic):
             self._refit(self.learner, task.X_train)
         super().learn(task)
 
-    def accuracy(self, task: Task) -> float:
+    def right(self, task: Task) -> np.ndarray:
         learner = self.learner
         assert isinstance(learner, ExtractorLearner)  # `check_protocol` has made sure
         kept = learner.extractor_
         self._refit(learner, task.X_test)
         self.features = {}
         try:
-            return super().accuracy(task)
+            return super().right(task)
         finally:
             learner.extractor_ = kept
 
@@ -177,4 +186,4 @@ class _Demo(_Agnostic):
 
 def _alone(run: _Agnostic, task: Task) -> float:
     run.learn(task)
-    return run.accuracy(task)
+    return float(np.mean(run.right(task)))

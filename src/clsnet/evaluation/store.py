@@ -16,6 +16,7 @@ import numpy
 
 from clsnet import __version__
 from clsnet.errors import ClsnetError
+from clsnet.evaluation.answers import Answers
 from clsnet.evaluation.protocol import Outcome
 from clsnet.storage.files import write_atomically
 
@@ -40,6 +41,7 @@ def record(
     order: Sequence[Sequence[int]],
     seed: int,
     protocol: str,
+    answers: Answers,
 ) -> dict[str, Any]:
     """Return everything about a run that its file holds."""
     return {
@@ -52,6 +54,8 @@ def record(
         "R": outcome.R,
         "independent": outcome.independent,
         **outcome.metrics(),
+        "answers": answers.packed(),
+        "order_free": outcome.order_free,
         "seconds": outcome.seconds,
         "memory": outcome.memory,
         "environment": environment(),
@@ -102,6 +106,8 @@ def read_run(path: Path) -> dict[str, Any]:
     try:
         run = json.loads(path.read_text())
         run["R"], run["protocol"], run["config"], run["format"], run["version"]
+        if "answers" in run:  # clsnet 0.1 did not write them
+            Answers.unpacked(run["answers"])
     except (ValueError, KeyError, TypeError):
         raise ClsnetError(f"{path} is not a finished run; move it away to run it again.") from None
     if run["format"] != FORMAT:

@@ -123,6 +123,11 @@ class Extractor:
         return self
 
     @property
+    def sees_task(self) -> bool:
+        """Whether the maps depend on the samples that they were fitted to."""
+        return self.backbone.sees_task or self.augmentation.tuned
+
+    @property
     def referred_mb(self) -> float:
         """Size of a frozen network that is kept by reference, in MB."""
         return self.backbone.referred_mb

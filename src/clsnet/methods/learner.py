@@ -57,3 +57,16 @@ class ExtractorLearner(Learner, Protocol):
 
     def twin(self) -> Self:
         """Return a learner that has learned nothing but shares the extractor."""
+
+
+@runtime_checkable
+class OrderFree(Protocol):
+    """A learner that can say whether its answers depend on the order of the tasks it learned.
+
+    Where it says that they do not, one order stands for all when methods are compared;
+    `clsnet.checks` tries another order.
+    """
+
+    @property
+    def order_free(self) -> bool:
+        """Whether the same tasks in any other order would have led to the same answers."""

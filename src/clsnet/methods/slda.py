@@ -48,6 +48,7 @@ class SLDA(ClosedForm):
     """
 
     solution: tuple[Array, Array]  # weights and bias
+    sums_only = True
 
     def __init__(self, shrinkage: float = 1e-6, **options: Any) -> None:
         super().__init__(**options)

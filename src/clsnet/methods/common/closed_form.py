@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -43,6 +43,7 @@ class ClosedForm:
     """
 
     extractor_: Extractor
+    sums_only: ClassVar[bool] = False  # whether all that is kept are sums over samples
 
     def __init__(
         self, seed: int = 0, preset: str | None = None, device: str = "auto", **features: Any
@@ -117,6 +118,11 @@ class ClosedForm:
         twin = copy.copy(self)
         twin.start(self.extractor_.dimension)
         return twin
+
+    @property
+    def order_free(self) -> bool:
+        """Whether the same tasks in any other order would have led to the same answers."""
+        return self.sums_only and not self.extractor_.sees_task
 
     def memory(self) -> MemoryUse:
         """Return the size of extractor and sums."""
