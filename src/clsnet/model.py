@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
@@ -22,7 +22,7 @@ from clsnet.classifier.sums import Batch
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Augmentation, Backbone, Extractor
 from clsnet.extractor.backbones import backbone_class, is_registered
-from clsnet.extractor.batches import LabelledSamples, rebatch
+from clsnet.extractor.batches import LabelledSamples, rebatch, rows_of
 from clsnet.images import Samples
 from clsnet.memory import MEGABYTE, MemoryUse
 from clsnet.storage import model_file
@@ -94,9 +94,10 @@ class Model:
 
         def represented() -> Iterator[Batch]:
             mine = share()
-            for X, y in rebatch(batches(), ROWS):
-                if len(y[mine]):
-                    yield self.extractor.transform(X[mine]), y[mine]
+            for batch in rebatch(batches(), ROWS):
+                X, y, *weights = rows_of(batch, mine)
+                if len(y):
+                    yield self.extractor.transform(X), y, *weights
 
         return replace(self, classifier=self.classifier.observe(represented))
 
@@ -335,6 +336,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, ForgettingPolicy):
         config = {name: _plain(option) for name, option in value.config.items()}
         return {"forgetting": value.name, "config": config}
+    if isinstance(value, Mapping):
+        return {"dict": [[_plain(key), _plain(item)] for key, item in value.items()]}
     if isinstance(value, (tuple, set, frozenset, range)):
         return {"tuple": [_plain(item) for item in value]}
     if value is None or isinstance(value, (bool, int, float, str, list)):
@@ -346,6 +349,8 @@ def _rich(value: Any) -> Any:
     """Return the parameter that `_plain` wrote."""
     if not isinstance(value, dict):
         return value
+    if "dict" in value:
+        return {key: _rich(item) for key, item in value["dict"]}
     if "tuple" in value:
         return tuple(_rich(item) for item in value["tuple"])
     if "augmentation" in value:

@@ -37,12 +37,14 @@ with joined():
         "full": CLSNet(groups=6),
         "classes": CLSNet(groups=6, retain="classes"),
         "paper": CLSNet.paper(groups=6, ridge=0.1),
+        "weighted": CLSNet(groups=6, retain="classes", class_weight="balanced"),
     }.items():
+        weights = 1 + np.arange(len(y)) % 3 if name == "weighted" else np.ones(len(y))
         for classes in ([7, 2, 0], [1], [3, 4, 5, 6, 8, 9]):
             rows = np.isin(y, classes)
             if dies and rank() == 1 and classes == [1]:
                 os.kill(os.getpid(), signal.SIGKILL)
-            model.partial_fit(X[rows], y[rows])
+            model.partial_fit(X[rows], y[rows], sample_weight=weights[rows])
         if rank() == 0:
             model.save(f"{out}/{name}.clsnet")
 """
@@ -76,11 +78,13 @@ def test_several_processes_give_the_answer_of_one(script, tmp_path):
         "full": CLSNet(groups=6),
         "classes": CLSNet(groups=6, retain="classes"),
         "paper": CLSNet.paper(groups=6, ridge=0.1),
+        "weighted": CLSNet(groups=6, retain="classes", class_weight="balanced"),
     }
     for name, model in alone.items():
+        weights = 1 + np.arange(len(y)) % 3 if name == "weighted" else np.ones(len(y))
         for classes in ([7, 2, 0], [1], [3, 4, 5, 6, 8, 9]):
             rows = np.isin(y, classes)
-            model.partial_fit(X[rows], y[rows])
+            model.partial_fit(X[rows], y[rows], sample_weight=weights[rows])
         together = load(tmp_path / f"{name}.clsnet")
         assert together.tasks_ == model.tasks_
         mine, theirs = model.decision_function(X), together.decision_function(X)

@@ -43,6 +43,17 @@ def test_plasticity_does_not_depend_on_the_cut_into_batches(fisher):
 
 
 @pytest.mark.parametrize("fisher", FISHERS)
+def test_a_weight_is_how_often_a_sample_counts(fisher, on, back):
+    A, y, omega = task()
+    weights = np.resize([1.0, 3.0, 2.0, 0.0], len(y))
+    again = np.repeat(np.arange(len(y)), weights.astype(int))
+    weighted = plasticity([(on(A), y, weights)], LABELS, on(omega), fisher)
+    repeated = plasticity([(A[again], y[again])], LABELS, omega, fisher)
+    for found, wanted in zip(weighted, repeated, strict=True):
+        np.testing.assert_allclose(back(found), wanted, rtol=1e-10)
+
+
+@pytest.mark.parametrize("fisher", FISHERS)
 def test_a_class_without_weights_is_held_wherever_a_feature_is_used(fisher):
     A, y, omega = task()
     A[:, 2] = 0

@@ -92,3 +92,22 @@ def test_sums_that_have_become_infinite_are_noticed(n, device, on):
     assert Sums(4, device).add(1e100 * A, y).finite
     assert not Sums(4, device).add(1e160 * A, y).finite
     assert not Sums(4, device, precision="float32").add(1e30 * A, y).finite
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_a_weight_is_how_often_a_sample_counts(device, on, back, precision):
+    A = np.random.default_rng(0).standard_normal((9, 4))
+    y, weights = np.array(list("abcabcabc")), np.array([1.0, 2, 3, 0.5, 0.25, 4, 1, 1, 1])
+    seen = Sums(4, device, precision)
+    for some in (slice(0, 1), slice(1, 6)):
+        seen.add(on(A[some]), y[some], weights[some])
+    seen.add(on(A[6:]), y[6:])
+    within = 1e-12 if precision == "float64" else 1e-5
+    np.testing.assert_allclose(back(seen.gram), A.T @ (weights[:, None] * A), atol=within)
+    for label in "abc":
+        own = y == label
+        expected = weights[own] @ A[own]
+        np.testing.assert_allclose(back(seen.cross([label]))[:, 0], expected, atol=within)
+    assert seen.counts == {"a": 3, "b": 3, "c": 3}
+    assert seen.weights == {"a": 2.5, "b": 3.25, "c": 8.0}
+    assert seen.n_samples == 13.75

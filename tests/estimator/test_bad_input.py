@@ -5,24 +5,6 @@ from clsnet import CLSNet
 
 
 @pytest.fixture
-def refuses(state_of, assert_same_state):
-    """Calls what must fail with one clear line and leave the model as it was."""
-
-    def check(model, reason, call):
-        learned = hasattr(model, "classifier_")
-        before = state_of(model) if learned else set(vars(model))
-        with pytest.raises(ValueError, match=reason) as caught:
-            call()
-        assert "\n" not in str(caught.value)
-        if learned:
-            assert_same_state(model, before)
-        else:
-            assert set(vars(model)) == before
-
-    return check
-
-
-@pytest.fixture
 def model(small, vectors):
     return small().partial_fit(vectors[0].X_train, vectors[0].y_train)
 

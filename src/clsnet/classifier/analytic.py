@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from clsnet.arrays.devices import Array, Device, library, namespace
 from clsnet.arrays.linalg import contiguous, diagonal, double, take
+from clsnet.classifier.class_weights import class_weights
 from clsnet.classifier.curvatures import (
     DiagonalTrace,
     FewSamples,
@@ -125,7 +126,7 @@ class AnalyticClassifier:
         if not self.stale:
             return self
         traces = {key: t for key, t in self.traces.items() if isinstance(t, FullTrace)}
-        weights = [self._weight(key, self._n_tasks) for key in traces]
+        weights = self._weights(traces)
         seen = total(list(traces.values()), weights)
         cross = seen.columns(self.labels)
         if isinstance(seen, PendingRows):
@@ -134,14 +135,15 @@ class AnalyticClassifier:
             equations = NormalEquations(None, cross, seen.n_samples, few[0].rows)
         else:
             equations = NormalEquations(seen.gram, cross, seen.n_samples)
-        found = regress(equations, self.rule.ridge, self.factor)
+        as_kept = self.rule.retain == TOTAL and weights == [1.0]
+        found = regress(equations, self.rule.ridge, self.factor if as_kept else None)
         return replace(
             self,
             # In the layout in which it is saved: another one would round otherwise.
             omega=contiguous(found.omega),
             noise=min(seen.n_samples * found.error / len(self.labels), 1.0),
             stale=False,
-            factor=found.factor if self.rule.retain == TOTAL else None,
+            factor=found.factor if as_kept else None,
         )
 
     def forget(
@@ -177,6 +179,19 @@ class AnalyticClassifier:
             return self.rule.weight(key, n_tasks)
         return 1.0
 
+    def _weights(self, traces: Mapping[Label, Trace]) -> list[float]:
+        """Return how much each trace counts.
+
+        The choice of a ridge depends on how many samples there are: as many as their weights sum
+        up to, and no fewer than there are. Weights that sum up to less are scaled.
+        """
+        n_tasks, sizes = self._n_tasks, {key: trace.n_samples for key, trace in traces.items()}
+        wanted = self.rule.class_weight if self.rule.retain == "classes" else None
+        each = class_weights(wanted, sizes)
+        n_weighted = sum(each[key] * size for key, size in sizes.items())
+        scale = max(sum(task.n_samples for task in self.tasks) / n_weighted, 1.0)
+        return [scale * each[key] * self._weight(key, n_tasks) for key in traces]
+
     def _extended(self, task: list[FullTrace]) -> Factor | None:
         """Return the kept factor with a further task, if that is cheaper than a new one."""
         if self.factor is None or not isinstance(task[0], FewSamples):
@@ -186,15 +201,19 @@ class AnalyticClassifier:
     def _summed(self, batches: Batches) -> dict[Label, Sums]:
         """Return the sums of a task over all processes, in total or per class."""
         parts: dict[Label, Sums] = {}
-        for A, y in batches():
-            groups: list[tuple[Label, Array, np.ndarray]] = [(TOTAL, A, y)]
+        for batch in batches():
+            groups: list[tuple[Label, Batch]] = [(TOTAL, batch)]
             if self.rule.retain == "classes":
+                A, y, *weights = batch
                 own = [(label.item(), np.flatnonzero(y == label)) for label in np.unique(y)]
-                groups = [(label, take(A, rows), y[rows]) for label, rows in own]
-            for key, some, labels in groups:
+                groups = [
+                    (label, (take(A, rows), y[rows], *(w[rows] for w in weights)))
+                    for label, rows in own
+                ]
+            for key, some in groups:
                 if key not in parts:
                     parts[key] = Sums(self.dimension, self.device, self.rule.precision)
-                parts[key].add(some, labels)
+                parts[key].add(*some)
         return all_reduced(parts, Sums(self.dimension, self.device, self.rule.precision))
 
     def _consolidate(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from clsnet.classifier.class_weights import ClassWeight, refuse_bad
 from clsnet.classifier.forgetting import ForgettingPolicy, LongTerm
 from clsnet.classifier.sums import PRECISIONS
 from clsnet.errors import ClsnetError
@@ -39,6 +40,9 @@ class Rule:
         goes on for later tasks).
     forgetting
         How much old tasks still count.
+    class_weight
+        How much each class counts, or ``"balanced"``. Where sums are kept per class, this is
+        applied to them when weights are solved for; elsewhere samples come weighted.
 
     Examples
     --------
@@ -57,6 +61,7 @@ class Rule:
     precision: str = "float64"
     gamma: float | Sequence[float] = 1.0
     forgetting: ForgettingPolicy = field(default_factory=LongTerm)
+    class_weight: ClassWeight = None
 
     def __post_init__(self) -> None:
         if not {1} <= set(self.terms) <= {1, 2, 3}:
@@ -72,6 +77,9 @@ class Rule:
             )
         if self.retain == "classes" and not self.additive:
             raise ClsnetError('retain="classes" needs curvature="full", gamma=1 and term 2.')
+        refuse_bad(self.class_weight)
+        if self.class_weight is not None and self.retain == "classes" and not self.plain:
+            raise ClsnetError('class_weight with retain="classes" needs terms without 3.')
 
     @property
     def additive(self) -> bool:

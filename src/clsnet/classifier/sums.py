@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
-from clsnet.arrays.devices import CPU, Array, Device, library, namespace
+from clsnet.arrays.devices import CPU, Array, Device, library, namespace, to_device
 from clsnet.arrays.linalg import (
     add_gram,
     contiguous,
@@ -21,7 +21,7 @@ from clsnet.arrays.linalg import (
 from clsnet.arrays.ranks import add_up, gathered, n_ranks
 
 Label = Hashable
-Batch = tuple[Array, np.ndarray]
+Batch = tuple[Array, ...]  # representations, their labels, and weights if there are any
 
 PRECISIONS = ("float64", "float32", "tf32", "bfloat16")
 FEW = 2  # rows are kept as they are, before they are multiplied, up to 1 / FEW of the columns
@@ -29,6 +29,9 @@ FEW = 2  # rows are kept as they are, before they are multiplied, up to 1 / FEW 
 
 class Sums:
     """Gram matrix ``A'A``, class sums ``A'Y`` and class counts of a stream of batches.
+
+    A sample of weight w counts as w equal samples: with W the diagonal matrix of weights, the sums
+    are ``A'WA`` and ``A'WY``. `counts` are numbers of samples, `weights` their sums of weights.
 
     Sums are float64, and so are products unless another precision is chosen: the rounding of
     float32 products is not small beside the ridge, and would make the weights depend on the order
@@ -58,26 +61,43 @@ class Sums:
         self.device = device
         self.precision = precision
         self.counts: dict[Label, int] = {}
+        self.weights: dict[Label, float] = {}
         self._class_sums = self._zeros(0)
         self._pending: list[Array] = []
         self._gram: Array | None = None
         self._scratch: Array | None = None
 
     @np.errstate(over="ignore", invalid="ignore")  # `finite` tells
-    def add(self, A: Array, y: np.ndarray) -> Sums:
-        """Add one batch."""
+    def add(self, A: Array, y: np.ndarray, weights: np.ndarray | None = None) -> Sums:
+        """Add one batch.
+
+        Parameters
+        ----------
+        A, y
+            Representations and their labels.
+        weights
+            How much each sample counts; 1 if there are none.
+        """
         xp = namespace(A)
         A = xp.astype(A, xp.float64 if self.precision == "float64" else xp.float32, copy=False)
         labels, codes = np.unique(y, return_inverse=True)
-        for label, count in zip(labels.tolist(), np.bincount(codes).tolist(), strict=True):
-            self.counts[label] = self.counts.get(label, 0) + count
+        counts = np.bincount(codes)
+        if weights is not None and bool(np.all(weights == 1)):
+            weights = None
+        totals = counts if weights is None else np.bincount(codes, weights)
+        for label, n, total in zip(*map(np.ndarray.tolist, (labels, counts, totals)), strict=True):
+            self.counts[label] = self.counts.get(label, 0) + n
+            self.weights[label] = self.weights.get(label, 0) + total
         place = {label: i for i, label in enumerate(self.counts)}
         if len(place) > len(self._class_sums):
             new = self._zeros(len(place) - len(self._class_sums))
             self._class_sums = xp.concat([self._class_sums, new])
         own = indices([place[label] for label in labels.tolist()], self.device)
-        one_hot = own[:, None] == take(own, codes)
-        self._class_sums[own] += double(product(xp.astype(one_hot, A.dtype), A))
+        one_hot = xp.astype(own[:, None] == take(own, codes), A.dtype)
+        if weights is not None:
+            root = xp.astype(to_device(weights**0.5, self.device), A.dtype, copy=False)
+            A, one_hot = root[:, None] * A, root * one_hot
+        self._class_sums[own] += double(product(one_hot, A))
         if sum(map(len, [*self._pending, A])) <= self.dimension // FEW:
             self._pending.append(xp.asarray(A, copy=True))
         else:
@@ -85,11 +105,18 @@ class Sums:
             self._multiply()
         return self
 
-    def set(self, gram: Array, cross: Array, counts: dict[Label, int]) -> None:
+    def set(
+        self,
+        gram: Array,
+        cross: Array,
+        counts: dict[Label, int],
+        weights: dict[Label, float] | None = None,
+    ) -> None:
         """Take over sums made elsewhere; `cross` has one column for each label of `counts`."""
         self._gram, self._pending = gram, []
         self._class_sums = namespace(cross).asarray(cross.T, copy=True)
         self.counts = dict(counts)
+        self.weights = dict(counts if weights is None else weights)
 
     @property
     def rows(self) -> Array | None:
@@ -119,9 +146,9 @@ class Sums:
         return bool(xp.isfinite(self.n_samples * xp.sum(squares)))
 
     @property
-    def n_samples(self) -> int:
-        """Rows seen."""
-        return sum(self.counts.values())
+    def n_samples(self) -> float:
+        """Samples seen, each as often as it weighs."""
+        return sum(self.weights.values())
 
     @property
     def labels(self) -> list[Label]:
@@ -173,6 +200,7 @@ def all_reduced(parts: dict[Label, Sums], empty: Sums) -> dict[Label, Sums]:
         labels = sorted({label for one in everyone for label in one.get(key, ())})  # type: ignore[type-var]
         part = parts.get(key, empty)
         counts = add_up(np.array([part.counts.get(label, 0) for label in labels]))
+        weights = add_up(np.array([float(part.weights.get(label, 0)) for label in labels]))
         gram = namespace(part.gram).asarray(part.gram, copy=True)
         for block in upper_blocks(gram):
             block[...] = add_up(block)
@@ -181,6 +209,7 @@ def all_reduced(parts: dict[Label, Sums], empty: Sums) -> dict[Label, Sums]:
             gram=mirror(gram),
             cross=add_up(part.cross(labels)),
             counts=dict(zip(labels, counts.tolist(), strict=True)),
+            weights=dict(zip(labels, weights.tolist(), strict=True)),
         )
         total[key] = found
     return total

@@ -8,10 +8,17 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, TransformerMixin, clone
+from sklearn.base import (
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from clsnet.arrays.devices import resolve_device, to_numpy
+from clsnet.classifier.class_weights import BALANCED, ClassWeight
 from clsnet.classifier.forgetting import ForgettingPolicy
 from clsnet.errors import ClsnetError
 from clsnet.estimator.features import new_extractor
@@ -20,13 +27,25 @@ from clsnet.estimator.labels import as_labels, same_kind
 from clsnet.estimator.parameters import PARAMETERS
 from clsnet.estimator.presets import demo_options, paper_options
 from clsnet.estimator.samples import as_samples
+from clsnet.estimator.weights import (
+    as_weights,
+    counting,
+    refuse_no_weight,
+    refuse_other_names,
+    weighted,
+)
 from clsnet.extractor import Augmentation, Backbone
 from clsnet.extractor.batches import LabelledSamples, peek
 from clsnet.extractor.extractor import FIT_SAMPLES
 from clsnet.model import Model, rule_of
 
 
-class CLSNet(ClassifierMixin, TransformerMixin, FittedState):  # type: ignore[misc]
+class CLSNet(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    ClassifierMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    FittedState,
+):
     """Class-incremental classifier of complementary learning subnetworks.
 
     A frozen extractor represents samples. A classifier in closed form learns one task after
@@ -73,6 +92,12 @@ class CLSNet(ClassifierMixin, TransformerMixin, FittedState):  # type: ignore[mi
     retain
         Keep one sum in ``"total"``, per ``"tasks"`` or per ``"classes"``: what can be forgotten
         exactly later on.
+    class_weight
+        How much each class counts: None, a dict from labels to weights (1 for others), or
+        ``"balanced"``, which lets all classes count the same: ``n / (k n_c)`` for a class with n_c
+        of n samples of k classes. They multiply the weights of samples. With ``retain="classes"``
+        they are applied when weights are solved for, to all that was seen so far; else to samples
+        as they come, and ``"balanced"`` is then for `fit` only.
     rank
         Directions kept by the low-rank curvature.
     fisher
@@ -145,6 +170,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, FittedState):  # type: ignore[mi
         terms: Sequence[int] = (1, 2),
         ridge: float | str = "auto",
         retain: str = "total",
+        class_weight: ClassWeight = None,
         rank: int = 200,
         fisher: str = "mean-of-squares",
         phantoms: int = 8,
@@ -171,6 +197,7 @@ class CLSNet(ClassifierMixin, TransformerMixin, FittedState):  # type: ignore[mi
         self.terms = terms
         self.ridge = ridge
         self.retain = retain
+        self.class_weight = class_weight
         self.rank = rank
         self.fisher = fisher
         self.phantoms = phantoms
@@ -185,14 +212,22 @@ class CLSNet(ClassifierMixin, TransformerMixin, FittedState):  # type: ignore[mi
 
     # ------------------------------------------------------------------ learning
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Forget everything and learn one task."""
-        blank = clone(self).partial_fit(X, y).consolidate()
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything and learn one task.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `partial_fit`.
+        """
+        blank = clone(self)
+        blank._learn([(X, y, sample_weight)], is_all=True)
+        blank.consolidate()
         kept = {name: value for name, value in vars(self).items() if not name.endswith("_")}
         self.__dict__ = kept | {k: v for k, v in vars(blank).items() if k.endswith("_")}
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn one task; any class may be new.
 
         Sums are taken now. The weights that follow from them are solved for when they are first
@@ -201,25 +236,31 @@ class CLSNet(ClassifierMixin, TransformerMixin, FittedState):  # type: ignore[mi
         Parameters
         ----------
         X
-            Samples: vectors (n, d), grey images (n, h, w) or images (n, channels, h, w).
+            Samples: vectors (n, d), which may be a sparse matrix, grey images (n, h, w) or images
+            (n, channels, h, w).
         y
             Labels, ints or strings.
         classes
             Not needed; accepted for scikit-learn's convention.
+        sample_weight
+            How much each sample counts: 2 is the sample twice, 0 is no sample. Weights that sum up
+            to less than the number of samples only tell samples apart. The extractor, where it is
+            fitted to samples, sees no weight but 0.
         """
         del classes
-        self._learn([(X, y)])
+        self._learn([(X, y, sample_weight)])
         return self
 
-    def learn(self, batches: Iterable[tuple[Any, Any]]) -> Self:
+    def learn(self, batches: Iterable[tuple[Any, ...]]) -> Self:
         """Learn one task that does not fit in memory.
 
         Parameters
         ----------
         batches
-            Pairs (X, y), all of one task. The extractor of a first task is fitted to the first
-            10,000 samples. The diagonal curvature goes over the batches twice, so it needs an
-            iterable that can start again, such as a list or a data loader, not a generator.
+            Pairs (X, y), or (X, y, sample_weight), all of one task. The extractor of a first task
+            is fitted to the first 10,000 samples. The diagonal curvature goes over the batches
+            twice, so it needs an iterable that can start again, such as a list or a data loader,
+            not a generator.
         """
         if self.curvature == "diagonal" and iter(batches) is batches:
             raise ClsnetError(
@@ -307,19 +348,37 @@ class CLSNet(ClassifierMixin, TransformerMixin, FittedState):  # type: ignore[mi
 
     # -------------------------------------------------------------------- private
 
-    def _learn(self, batches: Iterable[tuple[Any, Any]]) -> None:
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        """Number of columns of `transform`, for their names."""
+        return self.extractor_.dimension
+
+    def _learn(self, batches: Iterable[tuple[Any, ...]], is_all: bool = False) -> None:
         before = dict(self.__dict__)
         try:
-            self._learn_or_fail(batches)
+            self._learn_or_fail(batches, is_all)
         except BaseException:
             self.__dict__ = before
             raise
 
-    def _learn_or_fail(self, batches: Iterable[tuple[Any, Any]]) -> None:
+    def _learn_or_fail(self, batches: Iterable[tuple[Any, ...]], is_all: bool) -> None:
         self._validate_params()
         rule = rule_of(self.get_params(deep=False))
+        if self.class_weight == BALANCED and self.retain != "classes" and not is_all:
+            raise ClsnetError(
+                'class_weight="balanced" changes with every task, so it needs retain="classes"; '
+                "fit, which learns everything at once, does without."
+            )
         if not hasattr(self, "model_"):
-            sample, batches = peek(batches, FIT_SAMPLES, lambda pair: self._validated(*pair)[0])
+            sample, batches = peek(
+                batches, FIT_SAMPLES, lambda batch: counting(self._validated(*batch))[0]
+            )
+            refuse_no_weight(len(sample))
             self._fix_extractor(sample)
         known = self.model_.classifier
         was = known.rule
@@ -328,26 +387,28 @@ class CLSNet(ClassifierMixin, TransformerMixin, FittedState):  # type: ignore[mi
 
         def valid() -> Iterator[LabelledSamples]:
             first = np.array([])
-            for X, y in (self._validated(X, y) for X, y in batches):
+            for X, y, weights in (self._validated(*batch) for batch in batches):
                 same_kind(first, y)
                 first = y[:1]
-                yield X, y
+                yield X, y, weights
 
+        wanted = None if self.retain == "classes" else self.class_weight
         current = replace(self.model_, classifier=replace(known, rule=rule))
-        self.model_ = current.learned(valid)
+        self.model_ = current.learned(lambda: weighted(valid(), wanted, known.labels))
 
     def _fix_extractor(self, sample: Any) -> None:
         extractor = new_extractor(self, sample.shape[1:])
         extractor.fit(sample, resolve_device(self.device))
         self.model_ = Model.blank(extractor, self.sample_shape_, self.get_params(deep=False))
 
-    def _validated(self, X: Any, y: Any) -> LabelledSamples:
+    def _validated(self, X: Any, y: Any, sample_weight: Any = None) -> LabelledSamples:
         X = as_samples(self, X, reset=not hasattr(self, "sample_shape_"))
         y = as_labels(y)
         check_consistent_length(X, y)
         if hasattr(self, "model_"):
             same_kind(self.classes_, y)
-        return X, y
+        refuse_other_names(self.class_weight, y)
+        return X, y, as_weights(sample_weight, len(y))
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)

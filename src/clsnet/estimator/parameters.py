@@ -33,6 +33,7 @@ PARAMETERS: dict[str, list[Any]] = {
     "terms": ["array-like"],
     "ridge": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
     "retain": [StrOptions({"total", "tasks", "classes"})],
+    "class_weight": [None, dict, StrOptions({"balanced"})],
     "rank": [Interval(Integral, 1, None, closed="left")],
     "fisher": [StrOptions(set(FISHERS))],
     "phantoms": [Interval(Integral, 1, None, closed="left")],

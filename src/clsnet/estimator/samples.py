@@ -1,13 +1,15 @@
-"""Samples: vectors, images in memory, or images on disk, all of one shape."""
+"""Samples: vectors, dense or sparse, images in memory, or images on disk, all of one shape."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
 from clsnet.errors import ClsnetError
+from clsnet.estimator.sparse import SparseRows
 from clsnet.images import Images
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ def as_samples(model: CLSNet, data: Any, reset: bool) -> Any:
     model
         Knows the shape of its samples, unless they are its first.
     data
-        An array, or whatever scikit-learn makes one of; or `Images`.
+        An array, or whatever scikit-learn makes one of; a sparse matrix; or `Images`.
     reset
         Whether they are its first: it then knows their shape.
     """
@@ -33,9 +35,16 @@ def as_samples(model: CLSNet, data: Any, reset: bool) -> Any:
         model.n_features_in_ = X.shape[1]
     else:
         X = validate_data(
-            model, data, reset=reset, dtype="numeric", allow_nd=True, ensure_all_finite=False
+            model,
+            data,
+            reset=reset,
+            accept_sparse="csr",
+            dtype="numeric",
+            allow_nd=True,
+            ensure_all_finite=False,
         )
-        if not np.isfinite(X).all():
+        X = SparseRows(X) if issparse(X) else X
+        if not (X.finite if isinstance(X, SparseRows) else np.isfinite(X).all()):
             raise ClsnetError("the samples hold NaN or infinite values; remove or replace them.")
     if reset:
         model.sample_shape_ = X.shape[1:]

@@ -11,7 +11,7 @@ import numpy as np
 from clsnet.errors import ClsnetError
 
 T = TypeVar("T")
-LabelledSamples = tuple[np.ndarray, np.ndarray]
+LabelledSamples = tuple[np.ndarray, ...]  # samples, their labels, and weights if there are any
 
 
 def peek(
@@ -50,20 +50,25 @@ def rebatch(batches: Iterable[LabelledSamples], size: int) -> Iterator[LabelledS
     """
     waiting: list[LabelledSamples] = []
     n_waiting = 0
-    for X, y in batches:
-        start = 0
-        while len(y) - start >= size - n_waiting:
+    for batch in batches:
+        start, n = 0, len(batch[1])
+        while n - start >= size - n_waiting:
             stop = start + size - n_waiting
-            yield _join([*waiting, (X[start:stop], y[start:stop])])
+            yield _join([*waiting, rows_of(batch, slice(start, stop))])
             waiting, n_waiting, start = [], 0, stop
-        if start < len(y):
-            waiting.append((X[start:], y[start:]))
-            n_waiting += len(y) - start
+        if start < n:
+            waiting.append(rows_of(batch, slice(start, None)))
+            n_waiting += n - start
     if waiting:
         yield _join(waiting)
+
+
+def rows_of(batch: LabelledSamples, rows: slice | np.ndarray) -> LabelledSamples:
+    """Return some rows of a batch."""
+    return tuple(part[rows] for part in batch)
 
 
 def _join(parts: list[LabelledSamples]) -> LabelledSamples:
     if len(parts) == 1:
         return parts[0]
-    return np.concatenate([X for X, _ in parts]), np.concatenate([y for _, y in parts])
+    return tuple(map(np.concatenate, zip(*parts, strict=True)))

@@ -84,7 +84,7 @@ class Extractor:
 
     def transform(self, X: Samples) -> Array:
         """Return A, one row per sample."""
-        place = _place(X)
+        place = None if self._features is None else _place(X)
         if self._features is not None and place in self._features:
             return self._features[place][1]
         A = _joined([self.augmentation.transform(Z) for Z in self._represented(X)])

@@ -30,7 +30,7 @@ def read_ahead(X: np.ndarray | Images, parts: Sequence[slice | np.ndarray]) -> I
     Parameters
     ----------
     X
-        An array, or images on disk.
+        An array, sparse rows, or images on disk.
     parts
         Rows of each part.
 
@@ -39,8 +39,8 @@ def read_ahead(X: np.ndarray | Images, parts: Sequence[slice | np.ndarray]) -> I
     >>> [part.tolist() for part in read_ahead(np.arange(5), [slice(0, 3), slice(3, 5)])]
     [[0, 1, 2], [3, 4]]
     """
-    if isinstance(X, np.ndarray):
-        yield from (X[part] for part in parts)
+    if not isinstance(X, Images):
+        yield from (np.asarray(X[part]) for part in parts)
         return
     pool, at_once = _pool(X)
     waiting: deque[Future[np.ndarray]] = deque()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from clsnet.arrays.devices import Array, device_of, namespace
+from clsnet.arrays.devices import Array, device_of, namespace, to_device
 from clsnet.arrays.linalg import double, indices
 from clsnet.arrays.ranks import add_up
 from clsnet.classifier.sums import Batch, Label
@@ -31,7 +31,7 @@ def plasticity(
     Parameters
     ----------
     batches
-        The task's representations and labels.
+        The task's representations, labels, and weights if there are any.
     labels
         Classes of the columns of `omega`.
     omega
@@ -47,10 +47,11 @@ def plasticity(
     column = {label: i for i, label in enumerate(labels)}
     shape = (len(omega), len(labels) + 1)
     total = xp.zeros(shape, dtype=xp.float64, device=device)
-    n_samples = 0
-    for A, y in batches:
+    n_samples = 0.0
+    for A, y, *weights in batches:
         A = double(A)
         n = len(y)
+        each = to_device(np.asarray(weights[0] if weights else np.ones(n)), device)[:, None]
         silent = xp.zeros((n, phantoms), dtype=xp.float64, device=device)
         outputs = xp.concat([A @ omega, silent], axis=1)
         chances = xp.exp(outputs - xp.max(outputs, axis=1, keepdims=True))
@@ -58,10 +59,10 @@ def plasticity(
         own = indices([column[label] for label in y.tolist()], device)
         error[indices(np.arange(n), device), own] -= 1
         if fisher == "mean-of-squares":
-            total += (A**2).T @ error**2
+            total += (A**2).T @ (each * error**2)
         else:
-            total += A.T @ error
-        n_samples += n
-    total, n_samples = add_up(total), int(add_up(np.array(n_samples)))
+            total += A.T @ (each * error)
+        n_samples += float(each.sum())
+    total, n_samples = add_up(total), float(add_up(np.array(n_samples)))
     F = total / n_samples if fisher == "mean-of-squares" else total**2 / n_samples
     return F[:, :-1], F[:, -1]
