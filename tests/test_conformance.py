@@ -15,8 +15,9 @@ OPTIONS = {
     "gem": {**SMALL_NETWORK, "budget": 200, "epochs": 3},
     "il2m": {**SMALL_NETWORK, "budget": 20},
     "intercontinet": {"hidden": (300, 300)},
-    "ranpac": {"nodes": 500},
+    "loranpac": {"nodes": 1000, "rank": 200},
     "rm": {**SMALL_NETWORK, "budget": 200},
+    **{key: {"nodes": 500} for key in ("acil", "air", "ds-al", "ranpac")},
     **dict.fromkeys(("ewc", "joint", "mas", "none", "owm", "si"), SMALL_NETWORK),
 }
 CHECKS = {

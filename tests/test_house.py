@@ -31,8 +31,9 @@ GUESTS = (
 )
 # Beside the ground floor, these work without torch.
 WITHOUT_TORCH = {"", "checks", "cli", "data", "estimator", "evaluation", "page", "reporting"}
-NAMES = ("", ".clsnet", ".clsnet_demo", ".clsnet_paper", ".common", ".common.closed_form")
-NAMES += (".common.random_layer", ".learner", ".ncm", ".ranpac", ".registry", ".slda")
+NAMES = ("", ".clsnet", ".clsnet_demo", ".clsnet_paper", ".learner", ".registry")
+NAMES += (".common", ".common.closed_form", ".common.random_layer", ".common.recursive_ridge")
+NAMES += (".acil", ".air", ".ds_al", ".loranpac", ".ncm", ".ranpac", ".slda")
 CLOSED_FORM = {f"clsnet.methods{name}" for name in NAMES}
 
 

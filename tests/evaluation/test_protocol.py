@@ -4,7 +4,7 @@ import pytest
 from clsnet import CLSNet
 from clsnet.evaluation.protocol import PROTOCOLS, evaluate
 from clsnet.memory import MemoryUse
-from clsnet.methods import ExtractorLearner, Learner, methods
+from clsnet.methods import ExtractorLearner, Learner
 
 
 class NearestMean:
@@ -193,10 +193,3 @@ def test_a_learner_with_a_fixed_extractor_is_known_by_its_protocol(small, vector
     model.partial_fit(vectors[0].X_train, vectors[0].y_train)
     assert isinstance(model, ExtractorLearner)
     assert isinstance(NearestMean(), Learner) and not isinstance(NearestMean(), ExtractorLearner)
-
-
-@pytest.mark.parametrize("name", ["ncm", "ranpac", "slda"])
-def test_learners_in_closed_form_share_their_extractor_too(name, vectors):
-    model = methods()[name].build(device="cpu")
-    model.partial_fit(vectors[0].X_train, vectors[0].y_train)
-    assert isinstance(model, ExtractorLearner)

@@ -1,11 +1,25 @@
+import subprocess
+import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from clsnet import CLSNet
 from clsnet.estimator.features import FEATURES, new_extractor
 from clsnet.methods import methods
+from clsnet.methods.learner import ExtractorLearner
 from clsnet.methods.slda import SLDA
+
+SMALLER = {
+    **{key: {"nodes": 300} for key in ("acil", "air", "ds-al", "ranpac")},
+    "loranpac": {"nodes": 500, "rank": 100},
+}
+NAMES = [name for name, method in methods().items() if method.family == "analytic"]
+
+
+def build(name):
+    return methods()[name].build(0, "fast", device="cpu", **SMALLER.get(name, {}))
 
 
 def test_options_are_those_that_the_extractor_reads():
@@ -26,11 +40,10 @@ def test_options_of_our_own_classifier_are_refused(name):
         SLDA(**{name: CLSNet().get_params()[name]})
 
 
-def test_every_closed_form_takes_the_options_of_the_extractor():
+@pytest.mark.parametrize("name", NAMES)
+def test_every_closed_form_takes_the_options_of_the_extractor(name):
     options = {name: CLSNet().get_params()[name] for name in FEATURES}
-    for method in methods().values():
-        if method.family == "analytic":
-            method.build(0, "fast", device="cpu", **options)
+    methods()[name].build(0, "fast", device="cpu", **options)
 
 
 def test_a_refused_option_ends_a_benchmark_before_it_runs(run_warm, tmp_path):
@@ -39,3 +52,33 @@ def test_a_refused_option_ends_a_benchmark_before_it_runs(run_warm, tmp_path):
     assert done.status == 2
     assert "the method 'slda' has no option 'gamma'" in done.err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_torch_answers_as_numpy_does(name, vectors):
+    torch = pytest.importorskip("torch")
+    models = [build(name), build(name)]
+    models[1].device = torch.device("cpu")  # tensors from here on, as on a GPU
+    for task in vectors[:2]:
+        for model in models:
+            model.partial_fit(task.X_train, task.y_train)
+    X = np.concatenate([task.X_test for task in vectors[:2]])
+    ours, theirs = (model.predict(X) for model in models)
+    assert isinstance(models[1].extractor_.transform(X), torch.Tensor)
+    assert np.mean(ours == theirs) > 0.99
+    assert models[0].memory() == models[1].memory()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_extractor_is_shared_with_models_of_one_task(name, vectors):
+    model = build(name).partial_fit(vectors[0].X_train, vectors[0].y_train)
+    assert isinstance(model, ExtractorLearner)
+
+
+def test_closed_forms_import_no_torch():
+    modules = ", ".join(methods()[name].module.rpartition(".")[2] for name in NAMES)
+    code = (
+        f"import sys; from clsnet.methods import clsnet, {modules}; "
+        "ncm.NCM(device='cpu'); assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

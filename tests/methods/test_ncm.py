@@ -1,13 +1,8 @@
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 from clsnet import CLSNet
 from clsnet.methods.ncm import METHOD, NCM
-from clsnet.methods.ranpac import RanPAC
-from clsnet.methods.slda import SLDA
 
 
 @pytest.fixture(scope="module")
@@ -65,26 +60,3 @@ def test_memory_is_extractor_sums_and_counts(model):
 def test_method_hands_over_seed_and_preset():
     model = METHOD.build(3, "small", device="cpu")
     assert (model.seed, model.preset) == (3, "small")
-
-
-@pytest.mark.parametrize("learner", [NCM, SLDA, RanPAC])
-def test_torch_answers_as_numpy_does(learner, vectors):
-    torch = pytest.importorskip("torch")
-    models = [learner(device="cpu"), learner(device="cpu")]
-    models[1].device = torch.device("cpu")  # tensors from here on, as on a GPU
-    for task in vectors[:2]:
-        for model in models:
-            model.partial_fit(task.X_train, task.y_train)
-    X = np.concatenate([task.X_test for task in vectors[:2]])
-    ours, theirs = (model.predict(X) for model in models)
-    assert isinstance(models[1].extractor_.transform(X), torch.Tensor)
-    assert np.mean(ours == theirs) > 0.99
-    assert models[0].memory() == models[1].memory()
-
-
-def test_closed_forms_import_no_torch():
-    code = (
-        "import sys; from clsnet.methods import ncm, ranpac, slda, clsnet; "
-        "ncm.NCM(device='cpu'); assert 'torch' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

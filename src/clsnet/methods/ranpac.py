@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from clsnet.arrays.devices import Array, device_of, namespace, to_device
+from clsnet.arrays.devices import Array, device_of, namespace
 from clsnet.arrays.linalg import double, take
 from clsnet.classifier.sums import Label, Sums
-from clsnet.methods.common.closed_form import ClosedForm, solve_ridge
+from clsnet.methods.common.closed_form import ClosedForm, one_hot, positive, solve_ridge
 from clsnet.methods.common.random_layer import RandomLayer, relu
 from clsnet.methods.registry import Method
 
@@ -54,7 +54,8 @@ class RanPAC(ClosedForm):
 
     def __init__(self, nodes: int | None = None, **options: Any) -> None:
         super().__init__(**options)
-        self.nodes = nodes or (10_000 if self.preset == "best" else 2_000)
+        usual = 10_000 if self.preset == "best" else 2_000
+        self.nodes = positive("nodes", usual if nodes is None else nodes)
 
     solution: Array  # the weights
 
@@ -79,8 +80,7 @@ class RanPAC(ClosedForm):
         order = self.random.permutation(len(y))
         n_rows = int(0.8 * len(y))
         rows, held_out = order[:n_rows], order[n_rows:]
-        one_hot = to_device(y[:, None] == np.unique(y), device_of(H))
-        Y = namespace(H).astype(one_hot, H.dtype)
+        Y = namespace(H).astype(one_hot(y, np.unique(y).tolist(), device_of(H)), H.dtype)
         X, tested = take(H, rows), take(H, held_out)
         if len(X) < self.nodes:  # the same predictions from the smaller matrix of products
             gram, cross, tested = double(X @ X.T), double(take(Y, rows)), tested @ X.T

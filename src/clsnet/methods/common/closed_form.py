@@ -7,9 +7,18 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from clsnet.arrays.devices import Array, device_of, namespace, resolve_device, to_numpy
+from clsnet.arrays.devices import (
+    Array,
+    Device,
+    device_of,
+    namespace,
+    resolve_device,
+    to_device,
+    to_numpy,
+)
 from clsnet.arrays.linalg import cholesky, solve_by_factor
 from clsnet.classifier.sums import Label
+from clsnet.errors import ClsnetError
 from clsnet.estimator import CLSNet
 from clsnet.estimator.features import FEATURES, new_extractor
 from clsnet.extractor import Extractor
@@ -148,3 +157,28 @@ def solve_ridge(matrix: Array, rhs: Array, ridge: float) -> Array:
     xp = namespace(matrix)  # rounding made an eigenvalue negative
     identity = xp.eye(len(matrix), dtype=matrix.dtype, device=device_of(matrix))
     return xp.linalg.solve(matrix + ridge * identity, rhs)
+
+
+def positive(name: str, value: float) -> Any:
+    """Return the value of an option, or refuse one that is not above zero.
+
+    Examples
+    --------
+    >>> positive("ridge", 0.1)
+    0.1
+    """
+    if not value > 0:
+        raise ClsnetError(f"{name}={value!r}: use a number above 0.")
+    return value
+
+
+def one_hot(y: np.ndarray, labels: list[Label], device: Device) -> Array:
+    """Return one column per label, float64: one for the samples of that class, else zero.
+
+    Examples
+    --------
+    >>> one_hot(np.array(["b", "a"]), ["a", "b", "c"], "cpu")
+    array([[0., 1., 0.],
+           [1., 0., 0.]])
+    """
+    return to_device((y[:, None] == np.array(labels)).astype(float), device)
