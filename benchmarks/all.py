@@ -25,6 +25,7 @@ import per_class
 import precision
 import ranks
 import scaling
+import small_fit
 import small_task
 import streaming
 import tasks
@@ -34,6 +35,7 @@ from timing import GPU
 TOPICS = {
     "gram": gram,
     "per_class": per_class,
+    "small_fit": small_fit,
     "small_task": small_task,
     "few_samples": few_samples,
     "tasks": tasks,

@@ -19,6 +19,8 @@ FIGURES = {
     "small_task_over_fresh_solve": "a task of 100 samples, D = 10,000, over a fresh solution",
     "small_task_over_one_factorisation": "the same over one factorisation with a known ridge",
     "small_task_difference": "relative difference of their weights",
+    "small_fit_over_forest_iris": "`CLSNet().fit` on iris over `RandomForestClassifier().fit`",
+    "small_fit_over_forest_wine": "the same on wine",
     "few_samples_over_gram": "the first 100 samples, D = 10,000, over a solution by their Gram "
     "matrix",
     "few_samples_difference": "relative difference of their weights",
