@@ -9,7 +9,7 @@ import numpy as np
 from clsnet.arrays.devices import Array, device_of, namespace, to_device
 from clsnet.arrays.linalg import eigh, epsilon
 
-SPAN = 8  # few samples are at most one eighth of the dimension; then their eigenvectors pay
+SPAN = 4  # few samples are at most a quarter of the dimension; then their eigenvectors pay
 OVERSAMPLING = 8  # random directions beyond the number of samples
 
 
