@@ -164,7 +164,7 @@ def test_tasks_tell_numbers_of_samples_not_of_weights(wine):
     assert all(isinstance(n, int) for n in model.tasks_[0].counts.values())
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1e-2, 1.0])
+@pytest.mark.parametrize("scale", [1e-290, 1e-2, 1.0])
 @pytest.mark.parametrize("retain", RETAINS)
 def test_weights_that_sum_up_to_little_only_tell_samples_apart(wine, scale, retain):
     X, y = wine
@@ -228,6 +228,21 @@ def test_balance_follows_what_is_forgotten_and_what_is_saved(wine, tmp_path):
     rest = y != "red"
     never = fixed(retain="classes", class_weight="balanced").fit(X[rest], y[rest])
     assert_same_answers(model, never, X)
+
+
+def test_weights_of_classes_may_be_chosen_when_all_is_learned(wine, tmp_path):
+    X, y = wine
+    model = fixed(retain="classes").fit(X, y)
+    plain = model.predict_proba(X)
+    for class_weight in ("balanced", {"rose": 8.0}):
+        wanted = fixed(retain="classes", class_weight=class_weight).fit(X, y)
+        assert_same_answers(model.set_params(class_weight=class_weight), wanted, X)
+    model.save(tmp_path / "m.clsnet")
+    assert_same_answers(load(tmp_path / "m.clsnet"), wanted, X)
+    np.testing.assert_array_equal(model.set_params(class_weight=None).predict_proba(X), plain)
+    total = fixed().fit(X, y)
+    plain = total.predict_proba(X)
+    np.testing.assert_array_equal(total.set_params(class_weight="balanced").predict_proba(X), plain)
 
 
 @pytest.mark.parametrize("retain", ["total", "tasks"])
@@ -301,8 +316,10 @@ def test_boosting_gives_weights_that_sum_up_to_1(wine):
         (lambda w: w[:, None], "give a 1d array"),
         (lambda w: ["heavy"] * len(w), "no number"),
         (lambda w: 0 * w, "all sample weights are zero"),
+        (lambda w: 1e-322 * w, "all sample weights are zero"),
+        (lambda w: 1e306 * w, "too large"),
     ],
-    ids=["negative", "nan", "infinite", "shorter", "2d", "text", "zeros"],
+    ids=["negative", "nan", "infinite", "shorter", "2d", "text", "zeros", "tiny", "huge"],
 )
 @pytest.mark.parametrize("verb", ["fit", "partial_fit", "learn", "first"])
 def test_weights_that_are_none(wine, refuses, change, reason, verb):
@@ -317,6 +334,13 @@ def test_weights_that_are_none(wine, refuses, change, reason, verb):
         "learn": lambda: model.learn([(X, y, weights)]),
     }
     refuses(model, reason, calls.get(verb, calls["partial_fit"]))
+
+
+def test_a_batch_of_too_many_parts(wine, refuses):
+    model = fixed()
+    reason = r"a batch is a pair \(X, y\), or"
+    refuses(model, reason, lambda: model.learn([(*wine, None, None)]))
+    refuses(model, reason, lambda: model.learn([wine[:1]]))
 
 
 def test_a_class_of_weight_0(wine, refuses):

@@ -10,7 +10,7 @@ import numpy as np
 
 from clsnet.arrays.devices import Array, Device, library, namespace
 from clsnet.arrays.linalg import contiguous, diagonal, double, take
-from clsnet.classifier.class_weights import class_weights
+from clsnet.classifier.class_weights import ClassWeight, class_weights
 from clsnet.classifier.curvatures import (
     DiagonalTrace,
     FewSamples,
@@ -145,6 +145,13 @@ class AnalyticClassifier:
             stale=False,
             factor=found.factor if as_kept else None,
         )
+
+    def weighing(self, class_weight: ClassWeight) -> AnalyticClassifier:
+        """Return the classifier with other weights of classes, if it keeps sums of each class."""
+        if self.rule.retain != "classes" or class_weight == self.rule.class_weight:
+            return self
+        rule = replace(self.rule, class_weight=class_weight)
+        return replace(self, rule=rule, stale=bool(self.labels))
 
     def forget(
         self, tasks: Collection[int], classes: Collection[Label], exact: bool

@@ -96,8 +96,8 @@ class CLSNet(
         How much each class counts: None, a dict from labels to weights (1 for others), or
         ``"balanced"``, which lets all classes count the same: ``n / (k n_c)`` for a class with n_c
         of n samples of k classes. They multiply the weights of samples. With ``retain="classes"``
-        they are applied when weights are solved for, to all that was seen so far; else to samples
-        as they come, and ``"balanced"`` is then for `fit` only.
+        they are applied when weights are solved for, to all that was seen so far, and may be set
+        at any time; else to samples as they come, and ``"balanced"`` is then for `fit` only.
     rank
         Directions kept by the low-rank curvature.
     fisher
@@ -251,7 +251,7 @@ class CLSNet(
         self._learn([(X, y, sample_weight)])
         return self
 
-    def learn(self, batches: Iterable[tuple[Any, ...]]) -> Self:
+    def learn(self, batches: Iterable[Sequence[Any]]) -> Self:
         """Learn one task that does not fit in memory.
 
         Parameters
@@ -358,7 +358,7 @@ class CLSNet(
         """Number of columns of `transform`, for their names."""
         return self.extractor_.dimension
 
-    def _learn(self, batches: Iterable[tuple[Any, ...]], is_all: bool = False) -> None:
+    def _learn(self, batches: Iterable[Sequence[Any]], is_all: bool = False) -> None:
         before = dict(self.__dict__)
         try:
             self._learn_or_fail(batches, is_all)
@@ -366,7 +366,7 @@ class CLSNet(
             self.__dict__ = before
             raise
 
-    def _learn_or_fail(self, batches: Iterable[tuple[Any, ...]], is_all: bool) -> None:
+    def _learn_or_fail(self, batches: Iterable[Sequence[Any]], is_all: bool) -> None:
         self._validate_params()
         rule = rule_of(self.get_params(deep=False))
         if self.class_weight == BALANCED and self.retain != "classes" and not is_all:
@@ -376,7 +376,7 @@ class CLSNet(
             )
         if not hasattr(self, "model_"):
             sample, batches = peek(
-                batches, FIT_SAMPLES, lambda batch: counting(self._validated(*batch))[0]
+                batches, FIT_SAMPLES, lambda batch: counting(self._validated(batch))[0]
             )
             refuse_no_weight(len(sample))
             self._fix_extractor(sample)
@@ -387,7 +387,7 @@ class CLSNet(
 
         def valid() -> Iterator[LabelledSamples]:
             first = np.array([])
-            for X, y, weights in (self._validated(*batch) for batch in batches):
+            for X, y, weights in map(self._validated, batches):
                 same_kind(first, y)
                 first = y[:1]
                 yield X, y, weights
@@ -401,14 +401,17 @@ class CLSNet(
         extractor.fit(sample, resolve_device(self.device))
         self.model_ = Model.blank(extractor, self.sample_shape_, self.get_params(deep=False))
 
-    def _validated(self, X: Any, y: Any, sample_weight: Any = None) -> LabelledSamples:
+    def _validated(self, batch: Sequence[Any]) -> LabelledSamples:
+        if len(batch) not in (2, 3):
+            raise ClsnetError("a batch is a pair (X, y), or (X, y, sample_weight).")
+        X, y, *weights = batch
         X = as_samples(self, X, reset=not hasattr(self, "sample_shape_"))
         y = as_labels(y)
         check_consistent_length(X, y)
         if hasattr(self, "model_"):
             same_kind(self.classes_, y)
         refuse_other_names(self.class_weight, y)
-        return X, y, as_weights(sample_weight, len(y))
+        return X, y, as_weights(weights[0] if weights else None, len(y))
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)

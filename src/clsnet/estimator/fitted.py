@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from clsnet.classifier.analytic import AnalyticClassifier
+from clsnet.classifier.class_weights import ClassWeight
 from clsnet.classifier.learned_task import LearnedTask
 from clsnet.extractor import Extractor
 from clsnet.memory import MemoryUse
@@ -23,11 +24,17 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
     model_: Model
     sample_shape_: tuple[int, ...]
     n_features_in_: int
+    class_weight: ClassWeight
 
     def consolidate(self) -> Self:
-        """Solve for the weights of everything learned now, rather than when they are needed."""
+        """Solve for the weights of everything learned now, rather than when they are needed.
+
+        With ``retain="classes"`` they are those of the present `class_weight`, even if it was
+        another one while tasks were learned.
+        """
         check_is_fitted(self)
-        self.model_ = self.model_.consolidated()
+        weighed = self.model_.classifier.weighing(self.class_weight)
+        self.model_ = replace(self.model_, classifier=weighed).consolidated()
         return self
 
     @property

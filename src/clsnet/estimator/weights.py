@@ -12,6 +12,8 @@ from clsnet.classifier.sums import Label
 from clsnet.errors import ClsnetError
 from clsnet.extractor.batches import LabelledSamples, rows_of
 
+LEAST = 1e-300  # a weight below it is lost in products, and counts as 0
+
 
 def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
     """Return one weight for each sample, of a number, an array, or None for 1.
@@ -43,7 +45,7 @@ def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
         raise ClsnetError("sample_weight holds NaN or infinite values; replace them.")
     if (weights < 0).any():
         raise ClsnetError(f"sample_weight holds a negative weight, {weights.min()}; use 0 or more.")
-    return weights
+    return np.where(weights < LEAST, 0.0, weights)
 
 
 def weighted(
