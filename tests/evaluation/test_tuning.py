@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 
 from clsnet import CLSNet
+from clsnet.data import Task
 from clsnet.evaluation.protocol import evaluate
 from clsnet.evaluation.tuning import hold_out, tune
 from clsnet.memory import MemoryUse
-from clsnet.methods import Method
+from clsnet.methods import Method, get_method
 
 
 def rows(X):
@@ -67,7 +68,7 @@ def described(learner, grid):
 
 def test_no_test_sample_is_ever_seen(tasks):
     Recorder.seen.clear()
-    tune(described("Recorder", {"a": [0.1, 0.2]}), tasks, seed=0)
+    assert tune(described("Recorder", {"a": [0.1, 0.2, 0.3, 2.0]}), tasks, seed=0).n_tried > 4
     seen = Recorder.seen
     assert seen
     train = {row for task in tasks for row in rows(task.X_train)}
@@ -79,14 +80,134 @@ def test_no_test_sample_is_ever_seen(tasks):
 def test_the_best_of_the_grid_is_chosen(tasks):
     tried = []
     best = tune(
-        described("Recorder", {"a": [0.1, 0.5, 0.3], "b": [0.2, 0.4, 0.0]}),
+        described("Recorder", {"a": [0.1, 0.5, 0.3, 0.0], "b": [0.2, 0.4, 0.0]}),
         tasks[:2],
         seed=0,
         progress=lambda options, accuracy: tried.append((options, accuracy)),
     )
-    assert best == {"a": 0.5, "b": 0.4}
-    assert len(tried) == 9
-    assert max(tried, key=lambda pair: pair[1])[0] == best
+    assert best.options == {"a": 0.5, "b": 0.4}
+    assert len(tried) == best.n_tried == 12
+    assert max(tried, key=lambda pair: pair[1])[0] == best.options
+
+
+# ------------------------------------------------------------------------- wider grids
+
+
+class Peaked:
+    """Samples are their own labels; it is the more often right the nearer both options are."""
+
+    best: ClassVar[dict[str, float]] = {"a": 1.0, "b": 1.0}
+
+    def __init__(self, seed=0, a=1.0, b=1.0, mode="slow", margin=0.0):
+        far = sum(abs(np.log10(value / self.best[name])) for name, value in (("a", a), ("b", b)))
+        self.accuracy = 0.9 - 0.02 * far
+
+    def partial_fit(self, X, y):
+        pass
+
+    def predict(self, X):
+        return np.where(np.arange(len(X)) < self.accuracy * len(X), X, -1)
+
+    def memory(self):
+        return MemoryUse(model_mb=0.0)
+
+
+class Bounded(Peaked):
+    """Refuses what lies beyond its bounds."""
+
+    def __init__(self, seed=0, a=1.0, b=1.0):
+        if not 0.001 <= a <= 1:
+            raise ValueError("a is a fraction")
+        super().__init__(seed, a, b)
+
+
+class Flat(Peaked):
+    def __init__(self, seed=0, a=1.0):
+        self.accuracy = 0.5
+
+
+@pytest.fixture
+def labels():
+    y = np.arange(1000) % 2
+    return [Task((0, 1), y, y, y, y)]
+
+
+@pytest.fixture
+def peak(monkeypatch):
+    return lambda **best: monkeypatch.setattr(Peaked, "best", {"a": 1.0, "b": 1.0, **best})
+
+
+@pytest.mark.parametrize("best", [1e-6, 1e-3, 0.1, 10.0, 1e5])
+def test_a_grid_grows_until_the_choice_lies_inside(labels, peak, best):
+    peak(a=best)
+    found = tune(described("Peaked", {"a": [0.1, 1.0, 10.0]}), labels, seed=0)
+    assert found.options["a"] == pytest.approx(best)
+    assert found.on_edge == []
+
+
+def test_a_grid_that_holds_the_best_inside_does_not_grow(labels, peak):
+    found = tune(described("Peaked", {"a": [0.1, 1.0, 10.0]}), labels, seed=0)
+    assert (found.options, found.n_tried) == ({"a": 1.0}, 3)
+
+
+def test_only_the_side_and_the_option_on_the_edge_grow(labels, peak):
+    peak(a=100.0)
+    tried = []
+    grid = {"a": [0.1, 1.0, 10.0], "b": [0.5, 1.0, 2.0]}
+    found = tune(described("Peaked", grid), labels, seed=0, progress=lambda o, _: tried.append(o))
+    assert found.options == {"a": 100.0, "b": 1.0}
+    assert {o["a"] for o in tried} == {0.1, 1.0, 10.0, 100.0, 1000.0}
+    assert {o["b"] for o in tried} == {0.5, 1.0, 2.0}
+    assert len(tried) == found.n_tried == 15  # nothing is tried twice
+
+
+def test_a_grid_stops_growing_at_some_time_and_says_so(labels, peak):
+    peak(a=1e30)
+    found = tune(described("Peaked", {"a": [0.1, 1.0, 10.0], "b": [1.0]}), labels, seed=0)
+    assert found.on_edge == ["a"]
+    assert found.n_tried == 3 + 8
+
+
+def test_a_value_beyond_the_grid_that_the_method_refuses_is_not_chosen(labels, peak):
+    peak(a=1e3)
+    found = tune(described("Bounded", {"a": [0.01, 0.1, 1.0]}), labels, seed=0)
+    assert (found.options, found.on_edge, found.n_tried) == ({"a": 1.0}, [], 4)
+    with pytest.raises(ValueError, match="a is a fraction"):
+        tune(described("Bounded", {"a": [0.1, 1.0, 10.0]}), labels, seed=0)
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [{"mode": ["slow", "fast"]}, {"a": [1, 10, 100]}, {"a": [1.0]}, {"margin": [0.0, 0.5]}],
+    ids=str,
+)
+def test_words_integers_zeros_and_single_values_do_not_grow(labels, peak, grid):
+    peak(a=1e4)
+    found = tune(described("Peaked", grid), labels, seed=0)
+    (values,) = grid.values()
+    assert (found.n_tried, found.on_edge) == (len(values), [])
+
+
+def test_among_equals_one_inside_the_grid_is_chosen(labels):
+    found = tune(described("Flat", {"a": [0.1, 1.0, 10.0]}), labels, seed=0)
+    assert (found.options, found.n_tried) == ({"a": 1.0}, 3)
+
+
+def test_nothing_is_tried_where_every_option_is_given(labels):
+    found = tune(described("Flat", {"a": [0.1, 1.0]}), labels, seed=0, given={"a": 3.0})
+    assert (found.options, found.n_tried) == ({}, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"), [("slda", {}), ("clsnet-paper", {"groups": 3, "group_size": 10})]
+)
+def test_a_real_methods_choice_lies_inside_its_grid_in_the_end(tasks, name, given):
+    method = get_method(name)
+    grid = {key: values[-2:] for key, values in method.grid.items()}
+    given = {"backbone": "identity", **given}
+    found = tune(replace(method, grid=grid), tasks[:2], seed=0, given=given)
+    assert found.on_edge == []
+    assert found.n_tried > 2 ** len(grid)
 
 
 def small_model(seed, ridge):
@@ -95,7 +216,7 @@ def small_model(seed, ridge):
 
 def test_a_real_parameter_is_tuned_to_what_is_best_on_held_out_data(small, vectors):
     method = described("small_model", {"ridge": [1e6, 1e-3]})
-    assert tune(method, vectors[:3], seed=0) == {"ridge": 1e-3}
+    assert tune(method, vectors[:3], seed=0).options["ridge"] <= 1e-3
     parts = [hold_out(task, 0) for task in vectors[:3]]
     good, bad = (
         evaluate(lambda ridge=ridge: small(ridge=ridge), parts).metrics()["avg_acc"]

@@ -76,18 +76,21 @@ class Job:
         shuffle = "tasks" if self.protocol == DEMO else "classes"
         order = sequence.order(self.seed, self.index, shuffle)
         tasks = sequence.tasks(order)
-        options, chosen = dict(self.options), {}
+        options, tuned = dict(self.options), None
         frozen = method.backbones and method.family != "bound"  # a bound trains its network
         kept = {"cache": self.cache} if self.cache and frozen else {}
         if self.tune and method.grid:
 
             def tried(options: dict[str, Any], accuracy: float) -> None:
-                said = ", ".join(f"{name}={value:g}" for name, value in options.items())
-                progress(0, f"tuning {said}", accuracy)
+                said = (
+                    f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+                    for name, value in options.items()
+                )
+                progress(0, f"tuning {', '.join(said)}", accuracy)
 
             progress(0, "tuning", None)
-            chosen = tune(method, tasks, self.seed, self.preset, options | kept, tried)
-            options |= chosen
+            tuned = tune(method, tasks, self.seed, self.preset, options | kept, tried)
+            options |= tuned.options
         outcome = evaluate(
             lambda: method.build(self.seed, self.preset, **options, **kept),
             tasks,
@@ -108,8 +111,9 @@ class Job:
         known = pretrained_classes(backbone, sequence, self.seed)
         if known or "backbone" in options:
             run["seen_classes"] = len(known)
-        if chosen:
-            run["chosen"] = list(chosen)
+        if tuned:
+            run["chosen"] = list(tuned.options)
+            run["tuning"] = {"tried": tuned.n_tried, "on_edge": tuned.on_edge}
         if self.network:
             run["network"] = self.network
         if sequence.dataset.folder:

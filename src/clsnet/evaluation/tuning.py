@@ -1,11 +1,11 @@
-"""Choose a method's options on training data alone."""
+"""Choose a method's options on training data of all tasks."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -17,6 +17,8 @@ from clsnet.evaluation.protocol import evaluate
 from clsnet.methods import Method
 
 HELD_OUT = 0.2
+WIDENINGS = 8
+LONGEST_STEP = 10.0
 
 
 def hold_out(task: Task, seed: int) -> Task:
@@ -35,6 +37,15 @@ def hold_out(task: Task, seed: int) -> Task:
     )
 
 
+@dataclass(frozen=True)
+class Tuned:
+    """What was chosen, of how many combinations, and whose choice lies on an edge all the same."""
+
+    options: dict[str, Any]
+    n_tried: int
+    on_edge: list[str]
+
+
 def tune(
     method: Method,
     tasks: Sequence[Task],
@@ -42,19 +53,83 @@ def tune(
     preset: str | None = None,
     given: Mapping[str, Any] = MappingProxyType({}),
     progress: Callable[[dict[str, Any], float], None] = lambda options, accuracy: None,
-) -> dict[str, Any]:
-    """Return the options of the method's grid with the best accuracy on held-out training data.
+) -> Tuned:
+    """Choose the options of the method's grid with the best accuracy on held-out training data.
 
-    Options that are `given` stay as they are.
+    This reads training data of all tasks before the first one is learned, which a learner of one
+    task after another could not do. Every combination is tried. While the best value of an option
+    is the least or the greatest that was tried, its grid grows by one step on that side and the new
+    combinations are tried too, up to eight times; so no grid decides by where it ends. Only grids
+    of positive fractions grow: a word has no next value, and a larger integer, such as a number of
+    nodes, costs more rather than being another choice.
+
+    Parameters
+    ----------
+    method, tasks, seed, preset
+        What to tune, and on what.
+    given
+        Options that stay as they are.
+    progress
+        Called with each combination and its accuracy.
     """
     grid = {name: values for name, values in method.grid.items() if name not in given}
+    if not grid:
+        return Tuned({}, 0, [])
     parts = [hold_out(task, seed) for task in tasks]
-    best: tuple[float, dict[str, Any]] = (-1.0, {})
-    for values in itertools.product(*grid.values()):
-        options = dict(zip(grid, values, strict=True))
+    tried: list[tuple[float, tuple[Any, ...]]] = []
+
+    def accuracy(options: dict[str, Any]) -> float:
         build = functools.partial(method.build, seed, preset, **given, **options)
-        outcome = evaluate(build, parts, with_independent=False)
-        accuracy = average_accuracy(outcome.R)
-        progress(options, accuracy)
-        best = max(best, (accuracy, options), key=lambda pair: pair[0])
-    return best[1]
+        return average_accuracy(evaluate(build, parts, with_independent=False).R)
+
+    for widening in range(WIDENINGS + 1):
+        known = [values for _, values in tried]
+        for values in itertools.product(*grid.values()):
+            if values in known:
+                continue
+            options = dict(zip(grid, values, strict=True))
+            try:
+                found = accuracy(options)
+            except (ValueError, ArithmeticError, RuntimeError):
+                if not widening:
+                    raise
+                found = -1.0  # the method cannot do with a value beyond its own grid
+            tried.append((found, values))
+            progress(options, found)
+        # Of equals, the one that leaves the fewest grids to grow.
+        _, best = max(tried, key=lambda pair: (pair[0], -len(_on_edge(grid, pair[1]))))
+        edges = _on_edge(grid, best)
+        if not edges or widening == WIDENINGS:
+            break
+        grid = {name: _wider(grid[name], edges.get(name)) for name in grid}
+    return Tuned(dict(zip(grid, best, strict=True)), len(tried), list(edges))
+
+
+def _on_edge(grid: Mapping[str, Sequence[Any]], values: Sequence[Any]) -> dict[str, Any]:
+    """Return those values that are the least or the greatest of a grid that can grow."""
+    return {
+        name: value
+        for (name, tried), value in zip(grid.items(), values, strict=True)
+        if _can_grow(tried) and value in (min(tried), max(tried))
+    }
+
+
+def _can_grow(values: Sequence[Any]) -> bool:
+    return len(values) > 1 and all(isinstance(v, float) and v > 0 for v in values)
+
+
+def _wider(values: Sequence[Any], edge: float | None) -> list[Any]:
+    """Return a grid with one more value beyond an edge, if that is given.
+
+    Examples
+    --------
+    >>> _wider([0.5, 1.0, 2.0], 2.0), _wider([0.5, 1.0, 2.0], 0.5), _wider([0.5, 1.0, 2.0], None)
+    ([0.5, 1.0, 2.0, 4.0], [0.25, 0.5, 1.0, 2.0], [0.5, 1.0, 2.0])
+    """
+    values = list(values)
+    if edge is None:
+        return values
+    values.sort()
+    if edge == values[0]:
+        return [edge / min(values[1] / edge, LONGEST_STEP), *values]
+    return [*values, edge * min(edge / values[-2], LONGEST_STEP)]
