@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from clsnet.reporting.page import write_report
-from tests.reporting.runs import HOSTILE, Page, write
+from tests.reporting.runs import HOSTILE, Page, add, answered, write
 
 
 @pytest.fixture(scope="session")
@@ -32,3 +32,21 @@ def report(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def page(report: Path) -> Page:
     return Page(report.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="session")
+def three_seeds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three methods without orders, one with two; each seed has a network of its own."""
+    folder = tmp_path_factory.mktemp("seeds")
+    sizes = {"model_mb": 180.0, "exemplar_mb": 0.0, "backbone_mb": 43.425}
+    for seed in range(3):
+        backbone = {"backbone": f"networks/{seed}/resnet18.safetensors"}
+        more = {"network": f"digest {seed}", "config": backbone, "memory": sizes}
+        add(folder, "clsnet", 0.80, seed, **more)
+        add(folder, "slda", 0.82, seed, **more)
+        add(folder, "ncm", 0.5, seed, **more)
+        near = answered(0.801, 100)
+        add(folder, "ranpac", 0.801, seed, answers=near, **more)
+        for order in range(2):
+            add(folder, "acil", 0.7, seed, order, order_free=False, **more)
+    return folder

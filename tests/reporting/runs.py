@@ -5,6 +5,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from clsnet.evaluation.answers import Answers
+
+SEQUENCE = "Digits-10/5"
+N = 1000  # test samples
 HOSTILE = '<script>alert("$x$ & 1")</script>\x07'
 
 
@@ -39,6 +45,22 @@ def write(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(run))
     return run
+
+
+def answered(accuracy: float, shift: int = 0) -> dict[str, Any]:
+    """Answers of which so many are right; the easiest samples first, but for a shift."""
+    right = np.roll(np.arange(N) < accuracy * N, shift)
+    return Answers(np.ones(N, dtype=bool), right, "4d1a").packed()
+
+
+def add(
+    folder: Path, method: str, accuracy: float, seed: int = 0, order: int = 0, **more: Any
+) -> None:
+    """Write a run with so many right answers, to a folder of its configuration and seed."""
+    config = {"preset": "fast", "tune": False, **more.pop("config", {})}
+    more = {"sequence": SEQUENCE, "answers": answered(accuracy), "order_free": True, **more}
+    name = "-".join(f"{value}" for value in config.values()).replace("/", "_")
+    write(folder / name / f"seed{seed}", method, accuracy, order, seed=seed, config=config, **more)
 
 
 class Page(HTMLParser):

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from clsnet.reporting.page import write_report
 from tests.reporting.browser import CHROMIUM, DRIVER, ENTER, Browser
 
 pytestmark = pytest.mark.skipif(
@@ -35,6 +36,27 @@ def test_the_page_fits_its_window_and_the_console_is_silent(
     assert page <= inner
     assert browser.console() == []
     assert browser.run("return document.scripts.length") == 1
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_seeds_differences_and_networks_fit_too(
+    browser: Browser, three_seeds: Path, tmp_path: Path, width: int
+) -> None:
+    write_report(three_seeds, tmp_path / "report.html")
+    browser.open(tmp_path / "report.html", width)
+    assert browser.run("return document.documentElement.scrollWidth") <= width
+    assert browser.console() == []
+    cells = browser.run(COLUMN.replace("COLUMN", "2"))
+    browser.press(HEAD.format(2), ENTER)
+    figures = sorted((float(value) for value in cells if value is not None), reverse=True)
+    after = browser.run(COLUMN.replace("COLUMN", "2"))
+    assert [float(value) for value in after[:-1]] == figures
+    assert after[-1] is None  # the reference
+    table, region = browser.run("""
+        const table = document.querySelector("table.sortable");
+        return [table, table.parentElement].map((e) => e.getBoundingClientRect().width);
+    """)
+    assert table <= region or width < 1280  # a narrow window scrolls the table, not the page
 
 
 def test_every_label_lies_within_its_figure(browser: Browser, report: Path) -> None:

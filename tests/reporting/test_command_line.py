@@ -26,6 +26,17 @@ def test_the_page_is_written_and_a_broken_file_is_named(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "page_files" / "digits-10-1-accuracy.svg").is_file()
 
 
+def test_tables_need_no_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "clsnet", 0.9, sequence="Digits-10/1")
+    for name in [*sys.modules]:
+        if name.startswith(("matplotlib", "clsnet.reporting")):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = CliRunner().invoke(app, [str(tmp_path), "-o", str(tmp_path / "tables.md")])
+    assert result.exit_code == 0
+    assert "| clsnet | 1." in (tmp_path / "tables.md").read_text()
+
+
 def test_a_folder_without_runs_is_one_line(tmp_path: Path) -> None:
     error = CliRunner().invoke(app, [str(tmp_path)]).exception
     assert isinstance(error, ClsnetError)

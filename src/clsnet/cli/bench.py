@@ -53,7 +53,10 @@ def bench(
         list[str] | None,
         typer.Option(help="Method; may be repeated; clsnet if none is given."),
     ] = None,
-    orders: Annotated[int, typer.Option(min=1, help="Random class orders.")] = 1,
+    orders: Annotated[
+        int,
+        typer.Option(min=1, help="Random class orders; one is enough where they do not matter."),
+    ] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Seed of orders and models.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for results, one JSON file a run.")] = Path(
         "runs"
@@ -66,7 +69,13 @@ def bench(
         typer.Option(help="agnostic is honest; demo re-creates the authors' leaking evaluation."),
     ] = Protocol.agnostic,
     tune: Annotated[
-        bool, typer.Option("--tune", help="First choose a method's options on training data.")
+        bool,
+        typer.Option(
+            "--tune",
+            help="First choose a method's options on held-out training data of all tasks, which "
+            "are thus seen before the first one is learned. Grids grow until the choice lies "
+            "inside them.",
+        ),
     ] = False,
     option: Annotated[
         list[str] | None,
@@ -234,6 +243,8 @@ def _print(console: Console, summaries: Sequence[Summary]) -> None:
 
     from clsnet.evaluation.protocol import DEMO, PROTOCOLS
     from clsnet.methods import get_method
+    from clsnet.reporting.differences import HEADING, difference_text, differences
+    from clsnet.reporting.notes import notes
     from clsnet.reporting.paper import paper_row
     from clsnet.reporting.tables import megabytes, number
 
@@ -249,7 +260,8 @@ def _print(console: Console, summaries: Sequence[Summary]) -> None:
 
     table = Table(title=f"{summaries[0].sequence}, mean over orders")
     table.add_column("method")
-    for head in ("Avg Acc", "± orders", "BWT", "FWT", "learn s", "MB"):
+    network = ["network MB"] if any(summary.network_mb for summary in summaries) else []
+    for head in ("Avg Acc", "± orders", "BWT", "FWT", "learn s", "MB", *network):
         table.add_column(head, justify="right", no_wrap=True)
     for summary in summaries:
         table.add_row(
@@ -260,6 +272,7 @@ def _print(console: Console, summaries: Sequence[Summary]) -> None:
             number(summary.mean("fwt")),
             number(summary.mean("seconds", "learn"), 1),
             megabytes(summary.mean("memory", "model_mb"), summary.mean("memory", "exemplar_mb")),
+            *[number(summary.network_mb or None, 2)] * len(network),
         )
     for name in dict.fromkeys(get_method(summary.method).paper for summary in summaries):
         published = paper_row(summaries[0].sequence, name)
@@ -274,5 +287,12 @@ def _print(console: Console, summaries: Sequence[Summary]) -> None:
                 megabytes(published.model_mb, published.exemplar_mb),
             )
     console.print(table)
+    found = differences(summaries)
+    for summary, difference in zip(summaries, found, strict=True):
+        if difference is not None:
+            said = f"{summary.title}, {HEADING}: {difference_text(difference)}"
+            console.print(said, soft_wrap=True, highlight=False, markup=False)
+    for note in notes(summaries, found):
+        console.print(note, soft_wrap=True, highlight=False, markup=False)
     if any(summary.protocol == DEMO for summary in summaries):
         console.print(f"[bold red]{PROTOCOLS[DEMO]}.[/bold red]", soft_wrap=True)

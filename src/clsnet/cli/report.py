@@ -10,22 +10,30 @@ import typer
 
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of clsnet bench --out.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
-        "report.html"
-    ),
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="The page to write; FILE.md holds the tables alone."),
+    ] = Path("report.html"),
 ) -> None:
     """Make one self-contained HTML page of every run below a folder.
 
-    Its figures are also written as SVG and PNG files, to a folder beside the page.
+    Its figures are also written as SVG and PNG files, to a folder beside the page. Runs of several
+    seeds, and of methods on the same test samples, are put together wherever they lie below it.
     """
     from clsnet.errors import ClsnetError
 
-    try:
-        from clsnet.reporting.page import write_report
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "matplotlib":
-            raise
-        raise ClsnetError("the report needs matplotlib: pip install 'clsnet[report]'") from None
-    for reason in write_report(folder, output):
+    if output.suffix == ".md":
+        from clsnet.reporting.markdown import write_tables
+
+        broken = write_tables(folder, output)
+    else:
+        try:
+            from clsnet.reporting.page import write_report
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] != "matplotlib":
+                raise
+            raise ClsnetError("the report needs matplotlib: pip install 'clsnet[report]'") from None
+        broken = write_report(folder, output)
+    for reason in broken:
         typer.echo(f"clsnet: {reason}; left out.", err=True)
     typer.echo(f"Report: {output}")

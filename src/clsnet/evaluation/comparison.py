@@ -26,8 +26,8 @@ class Comparison:
     difference
         In accuracy on all test samples after the last task, averaged over seeds.
     margin
-        Half the width of the 95 % interval around it. None if a method depends on the order of
-        tasks and there is only one order of it.
+        Half the width of the 95 % interval around it. None if there is only one test sample, or
+        only one order of a method that depends on the order of tasks.
     by_seed
         The difference of each seed.
     """
@@ -98,7 +98,7 @@ def compare(runs: Runs, others: Runs) -> Comparison | None:
     known = all(pair.orders_known for pair in found.values())
     return Comparison(
         float(np.mean(list(by_seed.values()))),
-        _margin(list(shares.values()), list(found.values())) if known else None,
+        _margin(np.concatenate(list(shares.values())), list(found.values())) if known else None,
         by_seed,
     )
 
@@ -122,14 +122,14 @@ class _Pair:
         return [part for part in parts if len(part) > 1]
 
 
-def _margin(shares: list[np.ndarray], pairs: list[_Pair]) -> float:
-    u = np.concatenate([each[~np.isnan(each)] for each in shares])
+def _margin(shares: np.ndarray, pairs: list[_Pair]) -> float | None:
+    u = shares[~np.isnan(shares)]
+    if len(u) == 1:
+        return None
     parts = [part for pair in pairs for part in pair.over_orders]
-    variances = [len(u) / max(1, len(u) - 1) * float(u @ u)]
+    variances = [len(u) / (len(u) - 1) * float(u @ u)]
     variances += [float(part.var(ddof=1)) / len(part) / len(pairs) ** 2 for part in parts]
     freedom = [len(u) - 1, *(len(part) - 1 for part in parts)]
-    if freedom[0] == 0:
-        return float("inf")  # one sample says nothing about others
     total = sum(variances)
     if total == 0:
         return 0.0

@@ -12,21 +12,24 @@ from clsnet.reporting.tables import Summary
 
 def commands(summary: Summary) -> list[str]:
     """Return one ``clsnet bench`` for each seed and folder that the runs come from."""
-    batches: dict[tuple[int, Path | None], list[dict[str, Any]]] = {}
+    batches: dict[tuple[int, Path | None, str], list[dict[str, Any]]] = {}
     for run in summary.runs:
-        batches.setdefault((run["seed"], _out(run)), []).append(run)
-    return [_command(summary, seed, out, runs) for (seed, out), runs in batches.items()]
+        place = (run["seed"], _out(run), str(run["config"].get("backbone")))
+        batches.setdefault(place, []).append(run)
+    return [_command(summary, *place, runs) for place, runs in batches.items()]
 
 
-def _command(summary: Summary, seed: int, out: Path | None, runs: list[dict[str, Any]]) -> str:
+def _command(
+    summary: Summary, seed: int, out: Path | None, backbone: str, runs: list[dict[str, Any]]
+) -> str:
     # The orders of a seed are numbered from 0, so the last one says how many there were.
     count = 1 + max(int(run["file"].stem) for run in runs)
     words = ["clsnet", "bench", summary.sequence, "--method", summary.method]
     words += ["--preset", summary.preset] if summary.preset else []
     words += ["--orders", str(count), "--seed", str(seed)]
     for option in summary.options:
-        name, _, value = option.partition("=")
-        words += ["--backbone", value] if name == "backbone" else ["--option", option]
+        is_backbone = option.startswith("backbone=")
+        words += ["--backbone", backbone] if is_backbone else ["--option", option]
     words += ["--allow-seen"] if summary.seen else []
     words += ["--tune"] if summary.tuned else []
     words += [] if summary.protocol == AGNOSTIC else ["--protocol", summary.protocol]

@@ -19,7 +19,7 @@ class Folder:
 
 
 def read_folder(folder: Path) -> Folder:
-    """Read every run below a folder, sorted by path."""
+    """Read every run below a folder, sorted by path; there has to be one."""
     found = Folder([], [])
     for path in sorted(folder.rglob("*.json")):
         if not path.stem.isdigit():
@@ -33,6 +33,9 @@ def read_folder(folder: Path) -> Folder:
             found.broken.append(f"{path} is not a finished run")
         else:
             found.runs.append({**run, "file": path})
+    if not found.runs:
+        why = f"{found.broken[0]}." if found.broken else "make one with: clsnet bench"
+        raise ClsnetError(f"{folder} holds no finished run; {why}")
     return found
 
 
@@ -44,9 +47,11 @@ def _check(run: dict[str, Any]) -> None:
     figures = [cell for row in run["R"] for cell in row]
     figures += [run["avg_acc"], run["seconds"]["learn"], run["seed"]]
     figures += [run["memory"]["model_mb"], run["memory"]["exemplar_mb"]]
+    figures.append(run["memory"].get("backbone_mb", 0.0))
     figures += [run[name] for name in ("bwt", "fwt") if run[name] is not None]
     words = [run["method"], run["protocol"], run["config"].get("preset") or ""]
     words += [run["environment"]["gpu"], run["environment"]["threads"]]
+    words += run.get("tuning", {}).get("on_edge", [])
     if not all(abs(figure) < float("inf") for figure in figures):
         raise ValueError("a figure is not finite")
     if not all(isinstance(word, str) for word in words):

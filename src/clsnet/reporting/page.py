@@ -15,6 +15,7 @@ from typing import Any
 
 from clsnet import __version__
 from clsnet.errors import ClsnetError
+from clsnet.evaluation.comparison import BEHIND, compare
 from clsnet.evaluation.protocol import DEMO, PROTOCOLS
 from clsnet.evaluation.store import check_writable
 from clsnet.extras import needed
@@ -23,7 +24,7 @@ from clsnet.reporting.figures import pictures
 from clsnet.reporting.folder import Folder, read_folder
 from clsnet.reporting.paper import TABLE
 from clsnet.reporting.picture import Picture
-from clsnet.reporting.series import BOUNDS, curves, forgetting, leaking, ordered, orders
+from clsnet.reporting.series import curves, forgetting, is_bound, leaking, ordered, orders
 from clsnet.reporting.sortable import SortableTable, sortable
 from clsnet.reporting.tables import Summary, number, summarise, told_apart
 
@@ -49,8 +50,19 @@ class Section:
     @property
     def best(self) -> Summary | None:
         """The most accurate among those that did not leak and learned task by task."""
-        learners = (s for s in self.summaries if not leaking(s) and s.method not in BOUNDS)
-        return next(learners, None)
+        return next(iter(self.learners), None)
+
+    @property
+    def learners(self) -> list[Summary]:
+        """Those that did not leak and learned task by task, the most accurate first."""
+        return [s for s in self.summaries if not leaking(s) and not is_bound(s)]
+
+    @property
+    def tied(self) -> list[Summary]:
+        """Learners that were compared with the best and are not behind it for sure."""
+        best, *others = self.learners
+        found = ((other, compare(other.runs, best.runs)) for other in others)
+        return [other for other, one in found if one is not None and one.verdict != BEHIND]
 
     @property
     def machines(self) -> list[str]:
@@ -95,9 +107,6 @@ def write_report(folder: Path, output: Path) -> list[str]:
         The page, such as ``report.html``.
     """
     found = read_folder(folder)
-    if not found.runs:
-        why = f"{found.broken[0]}." if found.broken else "make one with: clsnet bench"
-        raise ClsnetError(f"{folder} holds no finished run; {why}")
     if output.is_dir():
         raise ClsnetError(f"{output} is a folder; name a file, such as {output / 'report.html'}.")
     beside = output.parent / f"{output.stem}_files"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+PAPER_HARDWARE = "RTX 3080 Ti"
+
 
 @dataclass(frozen=True)
 class Row:

@@ -8,14 +8,11 @@ import sys
 from pathlib import Path
 
 from clsnet.errors import ClsnetError
-from clsnet.evaluation.protocol import DEMO
 from clsnet.evaluation.store import read_runs
-from clsnet.methods.registry import get_method
-from clsnet.reporting.paper import paper_row
-from clsnet.reporting.tables import Summary, megabytes, number, summarise, told_apart
+from clsnet.reporting.markdown import markdown_table
+from clsnet.reporting.tables import summarise
 
 BLOCK = re.compile(r"(<!-- (\w+):([^>\n]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-HEADS = ("method", "Avg Acc", "± orders", "orders", "BWT", "FWT", "learn (s)", "on", "MB")
 
 
 def filled(text: str, results: Path) -> str:
@@ -37,35 +34,7 @@ def _table(results: Path, sequences: str) -> str:
     summaries = [s for s in found if s.sequence in (sequence, *others)]
     if not summaries:
         raise ClsnetError(f"{results} holds no run of {sequence}.")
-    order = sorted(summaries, key=lambda s: (s.protocol == DEMO, -(s.mean("avg_acc") or 0)))
-    rows = told_apart(order)
-    lines = ["| " + " | ".join(HEADS) + " |", "|---" + "|--:" * (len(HEADS) - 1) + "|"]
-    for summary in rows:
-        title, *cells = _cells(summary)
-        if summary.sequence != sequence:
-            title += f" ({summary.sequence})"
-        lines.append("| " + " | ".join([title, *cells]) + " |")
-    for name in dict.fromkeys(get_method(summary.method).paper for summary in rows):
-        row = paper_row(sequence, name)
-        if row is not None:
-            figures = (number(row.avg_acc), "–", "–", number(row.bwt), number(row.fwt))
-            cost = (number(row.seconds, 1), "RTX 3080 Ti", megabytes(row.model_mb, row.exemplar_mb))
-            lines.append("| " + " | ".join([f"*{name}, as published*", *figures, *cost]) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def _cells(summary: Summary) -> list[str]:
-    return [
-        f"**{summary.title}**" if summary.protocol == DEMO else summary.title,
-        number(summary.mean("avg_acc")),
-        number(summary.spread("avg_acc")) if len(summary.runs) > 1 else "–",
-        str(len(summary.runs)),
-        number(summary.mean("bwt")),
-        number(summary.mean("fwt")),
-        number(summary.mean("seconds", "learn"), 1),
-        ", ".join(summary.machines),
-        megabytes(summary.mean("memory", "model_mb"), summary.mean("memory", "exemplar_mb")),
-    ]
+    return markdown_table(sequence, summaries)
 
 
 def _value(results: Path, what: str) -> str:

@@ -6,10 +6,14 @@ import statistics
 from collections.abc import Sequence
 
 from clsnet.evaluation.protocol import DEMO
+from clsnet.methods.registry import methods
 from clsnet.reporting.tables import Summary
 
-# Bounds, not competitors: no memory at all, and all data at once.
-BOUNDS = ("none", "joint", "joint-finetuned")
+
+def is_bound(summary: Summary) -> bool:
+    """Tell whether a method is a bound and no competitor: no memory at all, or all data at once."""
+    method = methods().get(summary.method)
+    return method is not None and method.family == "bound"
 
 
 def leaking(summary: Summary) -> bool:
@@ -52,18 +56,23 @@ def forgetting(R: Sequence[Sequence[float]]) -> list[float]:
 
 
 def total_mb(summary: Summary) -> float:
-    """Return the size of the model and of its exemplars."""
+    """Return the size of the model, of its exemplars, and of the network that it starts from."""
     sizes = (summary.mean("memory", part) for part in ("model_mb", "exemplar_mb"))
-    return sum(size or 0.0 for size in sizes)
+    return summary.network_mb + sum(size or 0.0 for size in sizes)
 
 
 def orders(summary: Summary) -> str:
-    """Say how many orders were run.
+    """Say how many seeds and orders were run.
 
     Examples
     --------
-    >>> orders(Summary("Digits-10/5", "clsnet", None, "agnostic", False, [{}]))
+    >>> one = {"seed": 0}
+    >>> orders(Summary("Digits-10/5", "clsnet", None, "agnostic", False, [one]))
     '1 order'
+    >>> orders(Summary("Digits-10/5", "ewc", None, "agnostic", False, [one, one, {"seed": 1}]))
+    '2 seeds, 1 to 2 orders each'
     """
-    n = len(summary.runs)
-    return f"{n} order" if n == 1 else f"{n} orders"
+    each = f"{summary.orders} {'order' if summary.orders in ('1', 'any') else 'orders'}"
+    if summary.n_seeds == 1:
+        return each
+    return f"{summary.n_seeds} seeds, {each}" + (" each" if summary.orders != "any" else "")

@@ -3,45 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from clsnet.evaluation.comparison import Comparison
 from clsnet.methods.registry import methods
-from clsnet.reporting.paper import TABLE, Row, paper_row
+from clsnet.reporting.differences import HEADING, differences, verdict_text
+from clsnet.reporting.notes import notes
+from clsnet.reporting.paper import PAPER_HARDWARE, TABLE, Row, paper_row
 from clsnet.reporting.series import leaking, orders
 from clsnet.reporting.tables import Summary, number
-
-PAPER_HARDWARE = "RTX 3080 Ti"
 
 
 @dataclass(frozen=True)
 class Column:
-    """A figure: its heading and unit, where a run holds it, where the paper's row does."""
+    """A figure: its heading and unit, and the field of the paper's row, if that has it."""
 
     heading: str
     unit: str
-    path: tuple[str, ...]
-    field: str
+    field: str | None
     digits: int
+    sources: Sequence[str] = ("ours",)
 
 
+ACCURACY = Column("Avg Acc", "", "avg_acc", 4)
+DIFFERENCE = Column(HEADING.capitalize(), "", None, 4)
+NETWORK = Column("Network", "MB", None, 2)
 COLUMNS = (
-    Column("Avg Acc", "", ("avg_acc",), "avg_acc", 4),
-    Column("BWT", "", ("bwt",), "bwt", 4),
-    Column("FWT", "", ("fwt",), "fwt", 4),
-    Column("Model", "MB", ("memory", "model_mb"), "model_mb", 2),
-    Column("Exemplars", "MB", ("memory", "exemplar_mb"), "exemplar_mb", 2),
-    Column("Learning", "s", ("seconds", "learn"), "seconds", 1),
+    ACCURACY,
+    DIFFERENCE,
+    Column("BWT", "", "bwt", 4),
+    Column("FWT", "", "fwt", 4),
+    Column("Model", "MB", "model_mb", 2),
+    Column("Exemplars", "MB", "exemplar_mb", 2),
+    NETWORK,
+    Column("Learning", "s", "seconds", 1),
 )
+PATHS = {
+    "model_mb": ("memory", "model_mb"),
+    "exemplar_mb": ("memory", "exemplar_mb"),
+    "seconds": ("seconds", "learn"),
+}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One figure; `value` is what the browser sorts by."""
+    """One figure; `value` is what the browser sorts by, `verdict` stands below it."""
 
     source: str
     value: float | None
     text: str
     spread: str = ""
+    verdict: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,50 +72,90 @@ class TableRow:
 class SortableTable:
     """The table of one sequence."""
 
-    sources: Sequence[str]
+    columns: Sequence[Column]
     rows: Sequence[TableRow]
-    columns: Sequence[Column] = COLUMNS
+    notes: Sequence[str]
     paper_hardware: str = PAPER_HARDWARE
 
 
 def sortable(summaries: Sequence[Summary]) -> SortableTable:
     """Return the table of one sequence: our runs, then what only the paper has."""
     sequence = summaries[0].sequence
+    found = differences(summaries)
+    absent = [DIFFERENCE] if not any(found) else []
+    absent += [NETWORK] if not any(summary.network_mb for summary in summaries) else []
+    columns = [
+        replace(column, sources=("ours", "paper")) if sequence in TABLE and column.field else column
+        for column in COLUMNS
+        if column not in absent
+    ]
     rows, shown = [], set()
-    for summary in summaries:
+    for summary, difference in zip(summaries, found, strict=True):
         method = methods().get(summary.method)
         published = paper_row(sequence, method.paper if method else None)
         if method and published:
             shown.add(method.paper)
-        rows.append(_own(summary, published))
+        rows.append(_own(columns, summary, difference, published))
     missing = [(name, row) for name, row in TABLE.get(sequence, {}).items() if name not in shown]
     rows += [
-        _published(name, row) for name, row in sorted(missing, key=lambda one: -one[1].avg_acc)
+        _published(columns, name, row)
+        for name, row in sorted(missing, key=lambda one: -one[1].avg_acc)
     ]
-    return SortableTable(("ours", "paper") if sequence in TABLE else ("ours",), rows)
+    return SortableTable(columns, rows, notes(summaries, found))
 
 
-def _own(summary: Summary, published: Row | None) -> TableRow:
+def _own(
+    columns: Sequence[Column],
+    summary: Summary,
+    difference: Comparison | None,
+    published: Row | None,
+) -> TableRow:
     cells = []
-    for column in COLUMNS:
+    for column in columns:
+        if column.heading == DIFFERENCE.heading:
+            cells.append(_difference(difference))
+            continue
         spread = ""
-        if column.path == ("avg_acc",) and len(summary.runs) > 1:
+        if column.heading == ACCURACY.heading and len(summary.runs) > 1:
             spread = number(summary.spread("avg_acc"))
-        cells.append(_cell("ours", summary.mean(*column.path), column.digits, spread))
-        if summary.sequence in TABLE:
-            cells.append(_cell("paper", getattr(published, column.field, None), column.digits))
+        cells.append(_cell("ours", _mean(summary, column), column.digits, spread))
+        if "paper" in column.sources:
+            cells.append(_cell("paper", _of_paper(published, column), column.digits))
     kind = "leaks" if leaking(summary) else "own" if summary.method == "clsnet" else "run"
     hardware = ", ".join(summary.machines)
     return TableRow(kind, summary.title, orders(summary), cells, hardware, summary)
 
 
-def _published(name: str, row: Row) -> TableRow:
-    cells = []
-    for column in COLUMNS:
-        cells.append(_cell("ours", None, column.digits))
-        cells.append(_cell("paper", getattr(row, column.field), column.digits))
+def _published(columns: Sequence[Column], name: str, row: Row) -> TableRow:
+    cells = [
+        _cell(source, _of_paper(row, column) if source == "paper" else None, column.digits)
+        for column in columns
+        for source in column.sources
+    ]
     return TableRow("published", name, "paper only", cells, PAPER_HARDWARE)
 
 
+def _mean(summary: Summary, column: Column) -> float | None:
+    if column.field is None:
+        return summary.network_mb or None
+    return summary.mean(*PATHS.get(column.field, (column.field,)))
+
+
+def _of_paper(row: Row | None, column: Column) -> float | None:
+    return getattr(row, column.field or "", None)
+
+
+def _difference(found: Comparison | None) -> Cell:
+    if found is None:
+        return _cell("ours", None, 4)
+    spread = "" if found.margin is None else number(found.margin)
+    text = _minus(f"{found.difference:+.4f}")
+    return Cell("ours", found.difference, text, spread, verdict_text(found))
+
+
 def _cell(source: str, value: float | None, digits: int, spread: str = "") -> Cell:
-    return Cell(source, value, number(value, digits).replace("-", "−"), spread)
+    return Cell(source, value, _minus(number(value, digits)), spread)
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "−")

@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from clsnet.reporting.series import BOUNDS, leaking
+from clsnet.reporting.series import is_bound, leaking
 from clsnet.reporting.tables import Summary
 
 INK, MUTED, LINE, ACCENT, LEAK = "#1b1f24", "#656d76", "#d8dee4", "#0b62b0", "#c4281c"
@@ -79,7 +79,7 @@ def looks(summaries: Sequence[Summary]) -> list[Look]:
         elif summary.method == "clsnet":
             result.append(Look(ACCENT, ACCENT, marker="osD^"[ours % 4], width=2.2, weight="bold"))
             ours += 1
-        elif summary.method in BOUNDS:
+        elif is_bound(summary):
             result.append(Look(MUTED, MUTED, dash=(0, (1, 1.5)), marker="d"))
         else:
             dash, colour = styles[others % len(styles)]

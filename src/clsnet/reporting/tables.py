@@ -1,10 +1,12 @@
-"""Runs, summed up: one line per method, mean and spread over orders."""
+"""Runs, summed up: one line per method, mean and spread over seeds and orders."""
 
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from clsnet.evaluation.protocol import DEMO
@@ -12,7 +14,7 @@ from clsnet.evaluation.protocol import DEMO
 
 @dataclass(frozen=True)
 class Summary:
-    """Runs of one method in one configuration over several orders.
+    """Runs of one method in one configuration over several orders, and seeds.
 
     `common` are options that need no mention, as all that it stands among have them.
     """
@@ -48,8 +50,26 @@ class Summary:
         names = (_threads(one["threads"]) if one["gpu"] == "none" else one["gpu"] for one in places)
         return tuple(dict.fromkeys(names))
 
+    @property
+    def n_seeds(self) -> int:
+        """How many seeds there are, each with its own orders and, where they are drawn, classes."""
+        return len({run["seed"] for run in self.runs})
+
+    @property
+    def orders(self) -> str:
+        """How many orders each seed has; any one of them stands for all if they do not matter."""
+        counts = sorted(Counter(run["seed"] for run in self.runs).values())
+        if counts[-1] == 1 and all(run.get("order_free") for run in self.runs):
+            return "any"
+        return str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
+
+    @property
+    def network_mb(self) -> float:
+        """Size of the network that a method starts from and does not count as its model."""
+        return statistics.fmean(run["memory"].get("backbone_mb", 0.0) for run in self.runs)
+
     def mean(self, name: str, *path: str) -> float | None:
-        """Return the mean over orders of a field, such as ``("seconds", "learn")``.
+        """Return the mean over runs of a field, such as ``("seconds", "learn")``.
 
         Seconds of different machines have no mean.
         """
@@ -59,23 +79,29 @@ class Summary:
         return None if None in values else statistics.fmean(values)
 
     def spread(self, name: str) -> float:
-        """Return the standard deviation over orders."""
+        """Return the standard deviation over runs."""
         return float(statistics.pstdev(_field(run, name) for run in self.runs))
 
     def matrix(self) -> list[list[float]]:
-        """Return R, averaged over orders."""
+        """Return R, averaged over runs."""
         rows = zip(*(run["R"] for run in self.runs), strict=True)
         return [[statistics.fmean(cells) for cells in zip(*row, strict=True)] for row in rows]
 
 
 def summarise(runs: Iterable[dict[str, Any]]) -> list[Summary]:
-    """Group runs that differ only in their order."""
+    """Group runs that differ only in their order or their seed.
+
+    Every seed may have a network of its own: files of the same name are taken as the same kind of
+    network, whatever folders they lie in.
+    """
     groups: dict[Summary, list[dict[str, Any]]] = {}
     for run in runs:
         config = dict(run["config"])
         preset, tuned = config.pop("preset", None), bool(config.pop("tune", False))
         # What tuning chose may differ from order to order.
         chosen = run.get("chosen", [name for name in config if tuned and name != "backbone"])
+        if str(config.get("backbone")).endswith(".safetensors"):
+            config["backbone"] = Path(config["backbone"]).name
         given = tuple(f"{name}={value}" for name, value in config.items() if name not in chosen)
         kind = (run["sequence"], run["method"], preset, run["protocol"], tuned)
         groups.setdefault(Summary(*kind, runs=(), options=given), []).append(run)
