@@ -52,6 +52,10 @@ def pixels(X):
         ("clsnet-paper", {}, False),
         ("ncm", {}, True),
         ("slda", {}, True),
+        ("acil", {"nodes": 500}, True),
+        ("air", {"nodes": 500}, True),
+        ("ds-al", {"nodes": 500}, False),
+        ("loranpac", {}, False),
         ("ranpac", {"nodes": 500}, False),
     ],
     ids=str,
@@ -62,9 +66,19 @@ def test_a_learner_of_frozen_features_says_whether_the_order_of_tasks_matters(na
     for task in tasks()[:2]:
         learner.partial_fit(task.X_train, task.y_train)
     assert learner.order_free == free
-    for check in method_checks(get_method(name), **options):
-        if check.name == "another_order_gives_the_same_answers":
-            check()
+    check_order(name, **options)
+
+
+def check_order(name, **options):
+    checks = {check.name: check for check in method_checks(get_method(name), **options)}
+    checks["another_order_gives_the_same_answers"]()
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, method in METHODS.items() if method.presets and method.backbones]
+)
+def test_frozen_features_keep_what_a_learner_says_of_the_order_true(name):
+    check_order(name, backbone=pixels, **OPTIONS.get(name, {}))
 
 
 def test_every_method_but_bounds_and_means_says_how_to_switch_its_mechanism_off():

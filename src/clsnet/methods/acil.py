@@ -55,6 +55,7 @@ class ACIL(ClosedForm):
     """
 
     solution: Array  # the weights
+    follows_from_sums = True
 
     def __init__(self, nodes: int | None = None, ridge: float = 0.1, **options: Any) -> None:
         super().__init__(**options)

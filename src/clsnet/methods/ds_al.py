@@ -55,6 +55,7 @@ class DSAL(ACIL):
     """
 
     solution: tuple[Array, Array]  # the weights of both streams
+    follows_from_sums = False  # what is zeroed depends on the order of tasks
 
     def __init__(self, compensation: float = 1.0, **options: Any) -> None:
         super().__init__(**options)

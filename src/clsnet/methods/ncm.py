@@ -37,7 +37,7 @@ class NCM(ClosedForm):
     """
 
     solution: Array  # the class means
-    sums_only = True
+    follows_from_sums = True
 
     def start(self, dimension: int) -> None:
         """Forget all sums."""

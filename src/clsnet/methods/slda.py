@@ -48,7 +48,7 @@ class SLDA(ClosedForm):
     """
 
     solution: tuple[Array, Array]  # weights and bias
-    sums_only = True
+    follows_from_sums = True
 
     def __init__(self, shrinkage: float = 1e-6, **options: Any) -> None:
         super().__init__(**options)

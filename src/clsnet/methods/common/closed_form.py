@@ -52,7 +52,7 @@ class ClosedForm:
     """
 
     extractor_: Extractor
-    sums_only: ClassVar[bool] = False  # whether all that is kept are sums over samples
+    follows_from_sums: ClassVar[bool] = False  # whether answers are a function of sums over samples
 
     def __init__(
         self, seed: int = 0, preset: str | None = None, device: str = "auto", **features: Any
@@ -131,7 +131,7 @@ class ClosedForm:
     @property
     def order_free(self) -> bool:
         """Whether the same tasks in any other order would have led to the same answers."""
-        return self.sums_only and not self.extractor_.sees_task
+        return self.follows_from_sums and not self.extractor_.sees_task
 
     def memory(self) -> MemoryUse:
         """Return the size of extractor and sums."""
