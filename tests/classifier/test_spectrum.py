@@ -6,7 +6,7 @@ from clsnet.classifier.curvatures import FewSamples
 from clsnet.classifier.ridge.error_curve import GRID
 from clsnet.classifier.ridge.normal_equations import NEGLIGIBLE, NormalEquations
 from clsnet.classifier.ridge.rule import regress
-from clsnet.classifier.ridge.spectrum import SPAN, Spectrum, spanning
+from clsnet.classifier.ridge.spectrum import Spectrum, most_few, spanning
 from clsnet.classifier.rule import TOTAL, Rule
 from tests.literal import one_hot
 
@@ -120,7 +120,7 @@ def test_samples_that_are_all_zero_have_no_spectrum_and_no_weights():
 @pytest.mark.parametrize("retain", ["total", "tasks", "classes"])
 def test_whether_samples_are_few_makes_no_difference(retain):
     """Ten tasks, the first of which are few together, in two orders, and all at once."""
-    most = SIZE // (MERGED if retain == TOTAL else SPAN)
+    most = SIZE // MERGED if retain == TOTAL else most_few(SIZE)
     tasks = [samples(most // 4, seed, classes=(seed % 5, 4)) for seed in range(10)]
     models = []
     for order in (tasks, tasks[::-1]):

@@ -9,7 +9,7 @@ from clsnet.arrays.linalg import add_gram, add_scaled, indices, mirror
 from clsnet.classifier.curvatures.base import Trace
 from clsnet.classifier.curvatures.few_samples import FewSamples
 from clsnet.classifier.curvatures.full import FullTrace
-from clsnet.classifier.ridge.spectrum import SPAN
+from clsnet.classifier.ridge.spectrum import most_few
 
 
 def total(traces: Sequence[FullTrace], weights: Sequence[float] | None = None) -> FullTrace:
@@ -38,13 +38,14 @@ def total(traces: Sequence[FullTrace], weights: Sequence[float] | None = None) -
     return FullTrace(labels, _total_gram(traces, weights), cross, n_samples)
 
 
-def few_together(traces: Sequence[Trace], part: int = SPAN) -> list[FewSamples]:
-    """Return all traces if their rows together are at most a `part`-th as many as columns."""
+def few_together(traces: Sequence[Trace], part: int | None = None) -> list[FewSamples]:
+    """Return all traces if their rows together are few, or at most a `part`-th of the columns."""
     few = [trace for trace in traces if isinstance(trace, FewSamples)]
     if len(few) < len(traces):
         return []
-    n_rows = sum(len(trace.rows) for trace in few)
-    return few if n_rows <= few[0].rows.shape[1] // part else []
+    size = few[0].rows.shape[1]
+    most = size // part if part else most_few(size)
+    return few if sum(len(trace.rows) for trace in few) <= most else []
 
 
 def _total_gram(traces: Sequence[FullTrace], weights: Sequence[float]) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 
 from clsnet.arrays.devices import Array, device_of, namespace, to_device
 from clsnet.arrays.linalg import cholesky, diagonal, indices, plus_gram, product, solve_lower
-from clsnet.classifier.ridge.spectrum import SPAN, Spectrum, random_signs, spanning
+from clsnet.classifier.ridge.spectrum import Spectrum, most_few, random_signs, spanning
 
 PROBES = 64
 NEGLIGIBLE = 1e-9  # a residual below this share of the targets counts as none
@@ -57,7 +57,7 @@ class NormalEquations:
     @functools.cached_property
     def spectrum(self) -> Spectrum | None:
         """Eigenvalues and eigenvectors, if there are so few samples that they are soon found."""
-        if self.n_samples > self.size // SPAN:
+        if self.n_samples > most_few(self.size):
             return None
         rows = spanning(self.gram, self.n_samples) if self.base is not None else self.rows
         return None if rows is None else Spectrum(rows, self.cross)

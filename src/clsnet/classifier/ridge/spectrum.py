@@ -9,8 +9,19 @@ import numpy as np
 from clsnet.arrays.devices import Array, device_of, namespace, to_device
 from clsnet.arrays.linalg import eigh, epsilon
 
-SPAN = 4  # few samples are at most a quarter of the dimension; then their eigenvectors pay
+SMALL = 1000  # columns
 OVERSAMPLING = 8  # random directions beyond the number of samples
+
+
+def most_few(size: int) -> int:
+    """Return how many samples are few beside so many columns, so that their eigenvectors pay.
+
+    Examples
+    --------
+    >>> most_few(600), most_few(6000)
+    (300, 1500)
+    """
+    return size // (2 if size <= SMALL else 4)
 
 
 class Spectrum:
