@@ -220,6 +220,8 @@ class Model:
             header["fingerprint"] = backbone.fingerprint
         if backbone.held or (self_contained and backbone.referred_mb):
             header["form"] = dict(backbone.form)
+        if any(task.weights for task in classifier.tasks):
+            header["weights"] = [list(task.weights.items()) for task in classifier.tasks]
         if self.feature_names is not None:
             header["feature_names"] = list(self.feature_names)
         if self.notes is not None:
@@ -301,6 +303,8 @@ def _classifier_from(
             **{name: to_device(value, device) for name, value in parts.items()},
         )
     omega = to_device(arrays["omega"], device)
+    counts = [dict(map(tuple, pairs)) for pairs in header["tasks"]]
+    weights = [dict(map(tuple, pairs)) for pairs in header.get("weights", [()] * len(counts))]
     return AnalyticClassifier(
         rule=rule,
         dimension=len(omega),
@@ -308,7 +312,7 @@ def _classifier_from(
         labels=header["labels"],
         omega=omega,
         traces=traces,
-        tasks=[LearnedTask(dict(map(tuple, counts))) for counts in header["tasks"]],
+        tasks=list(map(LearnedTask, counts, weights)),
         noise=header["noise"],
     )
 

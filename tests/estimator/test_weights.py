@@ -157,11 +157,14 @@ def test_a_sample_of_weight_0_is_not_there_for_the_extractor_either(wine):
     assert model.tasks_ == plain.tasks_
 
 
-def test_tasks_tell_numbers_of_samples_not_of_weights(wine):
+def test_tasks_tell_numbers_of_samples_not_of_weights(wine, tmp_path):
     X, y = wine
     model = fixed().fit(X, y, np.full(len(y), 2.5))
     assert sum(model.tasks_[0].counts.values()) == len(y)
     assert all(isinstance(n, int) for n in model.tasks_[0].counts.values())
+    model.save(tmp_path / "m.clsnet")
+    assert load(tmp_path / "m.clsnet").tasks_ == model.tasks_
+    assert model.tasks_[0].weight("red") == 2.5 * (y == "red").sum()
 
 
 @pytest.mark.parametrize("scale", [1e-290, 1e-2, 1.0])

@@ -27,6 +27,17 @@ def test_usual_is_the_mean_score_of_all_samples_of_a_class(retain):
     assert min(literal) > 0
 
 
+@pytest.mark.parametrize("retain", ["total", "tasks", "classes"])
+def test_a_weight_is_how_often_a_photo_was_seen(retain):
+    A, y = np.random.default_rng(0).standard_normal((30, 8)), np.resize(["a", "b", "c"], 30)
+    weights = np.resize([1, 2, 4, 1, 3], 30)
+    again = np.repeat(np.arange(30), weights)
+    blank = AnalyticClassifier(Rule(retain=retain, ridge=0.1), 8, "cpu")
+    weighted = blank.learn(lambda: [(A, y, weights)])
+    repeated = blank.learn(lambda: [(A[again], y[again])])
+    np.testing.assert_allclose(usual_scores(weighted), usual_scores(repeated), rtol=1e-9)
+
+
 def test_usual_scores_do_not_know_a_forgotten_class():
     left = taught("classes").forget([], ["dog"], exact=True)
     rest = LABELS != "dog"

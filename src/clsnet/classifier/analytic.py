@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -99,8 +99,7 @@ class AnalyticClassifier:
             raise ClsnetError("this task is empty: there is no batch to learn from.")
         if not all(part.finite for part in parts.values()):
             raise ClsnetError(TOO_LARGE)
-        counts = {label: n for part in parts.values() for label, n in part.counts.items()}
-        task = LearnedTask({label: counts[label] for label in sorted(counts)})  # type: ignore[type-var]
+        task = _task_of(list(parts.values()))
         if self.rule.curvature == "diagonal":
             self._refuse_known(task)
         old = self._without(tasks=self.rule.forgotten(len(self.tasks) + 1))
@@ -319,6 +318,16 @@ class AnalyticClassifier:
             tasks=left,
             factor=None,
         )
+
+
+def _task_of(parts: Sequence[Sums]) -> LearnedTask:
+    """Return what is known of a task, given its sums; each class is in one of them."""
+    counts = {label: n for part in parts for label, n in part.counts.items()}
+    weights = {label: weight for part in parts for label, weight in part.weights.items()}
+    return LearnedTask(
+        {label: counts[label] for label in sorted(counts)},  # type: ignore[type-var]
+        {label: weight for label, weight in weights.items() if weight != counts[label]},
+    )
 
 
 def _merged(old: Trace, task: Trace, gamma: float) -> Trace:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from clsnet.classifier.sums import Label
 
@@ -12,16 +12,26 @@ from clsnet.classifier.sums import Label
 class LearnedTask:
     """A learned task: the number of samples of each class that still counts.
 
+    Attributes
+    ----------
+    counts
+        Numbers of samples.
+    weights
+        Sums of their weights, where these are other than the numbers.
+
     Examples
     --------
-    >>> task = LearnedTask({"cat": 3, "dog": 2})
+    >>> task = LearnedTask({"cat": 3, "dog": 2}, weights={"dog": 5.0})
     >>> task.classes, task.n_samples
     (['cat', 'dog'], 5)
+    >>> task.weight("cat"), task.weight("dog"), task.weight("cow")
+    (3, 5.0, 0)
     >>> task.without(["cat"])
     LearnedTask(counts={'dog': 2})
     """
 
     counts: dict[Label, int]
+    weights: dict[Label, float] = field(default_factory=dict, repr=False)
 
     @property
     def classes(self) -> list[Label]:
@@ -33,6 +43,13 @@ class LearnedTask:
         """Samples learned from."""
         return sum(self.counts.values())
 
+    def weight(self, label: Label) -> float:
+        """Return the sum of weights of a class."""
+        return self.weights.get(label, self.counts.get(label, 0))
+
     def without(self, classes: Collection[Label]) -> LearnedTask:
         """Return the task as if it had never had `classes`."""
-        return LearnedTask({label: n for label, n in self.counts.items() if label not in classes})
+        return LearnedTask(
+            {label: n for label, n in self.counts.items() if label not in classes},
+            {label: weight for label, weight in self.weights.items() if label not in classes},
+        )

@@ -26,8 +26,8 @@ def usual_scores(classifier: AnalyticClassifier) -> np.ndarray:
     for trace in classifier.traces.values():
         assert isinstance(trace, FullTrace)
         sums += trace.columns(labels)
-    counts = [sum(task.counts.get(label, 0) for task in classifier.tasks) for label in labels]
-    return np.asarray((sums * classifier.omega).sum(axis=0) / np.array(counts))
+    weights = [sum(task.weight(label) for task in classifier.tasks) for label in labels]
+    return np.asarray((sums * classifier.omega).sum(axis=0) / np.array(weights))
 
 
 def familiarity(scores: np.ndarray, usual: np.ndarray) -> np.ndarray:
