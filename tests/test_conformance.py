@@ -1,8 +1,10 @@
 """What every method of the benchmark promises, ours and each compared one."""
 
+import numpy as np
 import pytest
 import safetensors.numpy
 
+from clsnet import load
 from clsnet.checks import method_checks, tasks
 from clsnet.methods import get_method, methods
 
@@ -91,8 +93,8 @@ def test_every_method_but_bounds_and_means_says_how_to_switch_its_mechanism_off(
 
 @pytest.fixture(scope="module")
 def learned():
-    def learn(name):
-        model = get_method(name).build(0, "fast")
+    def learn(name, **options):
+        model = get_method(name).build(0, "fast", **options)
         for task in tasks()[:2]:
             model.partial_fit(task.X_train, task.y_train)
         return model
@@ -109,10 +111,36 @@ def test_the_papers_plasticity_holds_classes_seen_and_to_come(name, learned):
         assert (trace.phantom >= 0).all() and trace.phantom.sum() > 0
 
 
-@pytest.mark.parametrize("name", ["clsnet", "clsnet-paper", "clsnet-demo"])
-def test_memory_is_what_the_saved_file_holds(name, learned, tmp_path):
-    model = learned(name)
+OPTIONS_OF_OURS = [
+    ("clsnet", {}),
+    ("clsnet", {"connection": "Z+G"}),
+    ("clsnet-paper", {}),
+    ("clsnet-demo", {}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIONS_OF_OURS)
+def test_memory_is_what_the_saved_file_holds(name, options, learned, tmp_path):
+    model = learned(name, **options)
     model.save(tmp_path / "file")
     held = safetensors.numpy.load_file(tmp_path / "file").values()
     n_numbers = sum(tensor.size for tensor in held)
     assert model.memory().model_mb == pytest.approx(4 * n_numbers / 2**20)
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIONS_OF_OURS)
+def test_all_that_is_needed_is_in_the_saved_file(name, options, learned, tmp_path):
+    model = learned(name, **options)
+    model.save(tmp_path / "file")
+    loaded, X = load(tmp_path / "file"), tasks()[2].X_test
+    assert np.array_equal(loaded.decision_function(X), model.decision_function(X))
+
+
+def test_random_weights_that_follow_from_the_seed_are_not_counted(learned):
+    plain, wider = (learned("clsnet", connection=kind) for kind in ("Z", "Z+G"))
+    inputs, nodes = wider.extractor_.augmentation.weight.shape
+    size = inputs + nodes
+    grown = size * (size + 1) // 2 - inputs * (inputs + 1) // 2  # of the Gram matrix
+    grown += 2 * 4 * nodes  # of class sums and weights, of four classes
+    more = round((wider.memory().model_mb - plain.memory().model_mb) * 2**20 / 4)
+    assert more == grown + 2 * nodes  # shift and factor of each node

@@ -11,7 +11,8 @@ MEGABYTE = 2**20
 class MemoryUse:
     """Size of everything needed to predict and to go on learning, as 32-bit numbers, in MB.
 
-    A frozen network that a model refers to, and does not hold, counts as `backbone_mb`.
+    A frozen network that a model refers to, and does not hold, counts as `backbone_mb`. Random
+    weights that follow from a seed do not count.
     """
 
     model_mb: float

@@ -1,9 +1,13 @@
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
 from clsnet.arrays.devices import device_of, to_device, to_numpy
 from clsnet.errors import ClsnetError
+from clsnet.evaluation.reachable import reachable_arrays
 from clsnet.extractor import Augmentation, Backbone, Extractor, Identity, Patches
 from clsnet.extractor.extractor import FIT_SAMPLES
 
@@ -202,3 +206,31 @@ def test_nothing_but_a_network_is_referred_to():
     assert g.referred_mb == 0.0 and g.backbone.fingerprint == "" and not g.backbone.held
     with pytest.raises(ClsnetError, match="identity is not one that a model holds"):
         Identity.restored({}, {}, {})
+
+
+@pytest.mark.parametrize("connection", ["G", "Z+G"])
+@pytest.mark.parametrize("backbone", [Identity, small_patches])
+def test_random_weights_are_left_out_of_copies_and_files_and_drawn_again(connection, backbone):
+    X = VECTORS if backbone is Identity else IMAGES
+    g = extractor(backbone(), connection=connection).fit(X[:100], CPU)
+    inputs, nodes = g.augmentation.weight.shape
+    assert nodes > 0 and g.state()["augmentation.weight"].shape == (inputs, 0)
+    kept = sum(value.size for value in g.state().values())
+    assert reachable_arrays(g).least <= kept
+    again = extractor(backbone(), connection=connection)
+    again.restore(g.state())
+    for twin in (again, copy.deepcopy(g), pickle.loads(pickle.dumps(g))):
+        assert np.array_equal(represented(twin, X[:9]), represented(g, X[:9]))
+
+
+def test_tuned_weights_are_kept():
+    g = extractor(connection="A").fit(VECTORS[:100], CPU)
+    assert g.state()["augmentation.weight"] is g.augmentation.weight
+    assert np.array_equal(copy.deepcopy(g).augmentation.weight, g.augmentation.weight)
+
+
+def test_weights_that_an_older_file_holds_are_taken_as_they_are():
+    g = extractor(connection="G").fit(VECTORS[:100], CPU)
+    state = {**g.state(), "augmentation.weight": g.augmentation.weight + 1}
+    g.restore(state)
+    assert np.array_equal(g.augmentation.weight, state["augmentation.weight"])

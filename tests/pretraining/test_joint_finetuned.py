@@ -4,6 +4,7 @@ import torch
 
 from clsnet.errors import ClsnetError
 from clsnet.evaluation.reachable import reachable_arrays
+from clsnet.extractor.backbones import resolve_backbone
 from clsnet.extractor.backbones.weights import About, write_weights
 from clsnet.methods.common.residual import Residual
 from clsnet.pretraining.joint_finetuned import JointFineTuned
@@ -45,6 +46,11 @@ def test_classes_of_all_tasks_are_told_apart(model):
 def test_every_sample_is_kept_and_counted(model):
     assert len(model.exemplars) == 4 * 16
     assert model.memory().exemplar_mb == 4 * 64 * 3 * 64 / 2**20
+
+
+def test_the_network_to_start_from_counts_as_it_does_for_all_methods(model, weights):
+    frozen = resolve_backbone(weights, (3, 8, 8))
+    assert model.memory().backbone_mb == frozen.referred_mb > 0
 
 
 def test_memory_counts_every_array(model):

@@ -98,6 +98,11 @@ class Augmentation:
         return self.connection in ("G*", "A") or self.unit or self.tanh_nodes > 0
 
     @property
+    def drawn(self) -> bool:
+        """Whether the weights of the groups follow from random numbers alone."""
+        return self.connection in ("G", "Z+G")
+
+    @property
     def config(self) -> dict[str, Any]:
         """Constructor arguments."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
@@ -118,8 +123,9 @@ class Augmentation:
     def fit(self, Z: Array, random: np.random.RandomState) -> None:
         """Draw the random nodes and tune them to Z."""
         Z = self._with_constant(Z)
-        self.weight = _like(self._draw(random, Z.shape[1], self.groups * self.group_size), Z)
-        if self.connection not in ("G", "Z+G"):
+        self.weight = Z.T[:, :0]
+        self.draw(random)
+        if not self.drawn:
             self.weight = contiguous(self._tuned(Z))  # as it is saved: products round by layout
         self.shift, self.factor = self._unit_scale(Z @ self.weight)
         nodes = self._groups(Z)
@@ -132,6 +138,11 @@ class Augmentation:
             shape = (nodes.shape[1] + self.tanh_nodes + 1, self.relu_nodes)
             drawn = _like(random.uniform(-1, 1, shape), Z)
             self.relu_weight, self.relu_bias = drawn[:-1], drawn[-1]
+
+    def draw(self, random: np.random.RandomState) -> None:
+        """Draw the weights of the groups, with as many rows as there are now."""
+        nodes = self.groups * self.group_size
+        self.weight = _like(self._draw(random, len(self.weight), nodes), self.weight)
 
     def transform(self, Z: Array) -> Array:
         """Return the representations of the chosen connection."""

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -73,6 +73,8 @@ class Extractor:
         self.backbone.fit(np.asarray(X if self.backbone.sees_task else X[:1]), random)
         self.to(device)
         if self.augmentation.connection != "Z":
+            if self.augmentation.drawn:  # so that they can be drawn again, whatever the backbone
+                random = np.random.RandomState(self.seed)
             seen = X if self.augmentation.tuned else X[:1]
             self.augmentation.fit(_joined(list(self._represented(seen))), random)
         self.dimension = self.transform(X[:1]).shape[1]
@@ -106,15 +108,37 @@ class Extractor:
         return self.augmentation.write_graph(graph, self.backbone.write_graph(graph, images))
 
     def state(self) -> dict[str, Array]:
-        """Return what `fit` found in both parts, by name."""
+        """Return what `fit` found in both parts, by name.
+
+        Of random weights that follow from the seed there are no columns, since they can be drawn
+        again.
+        """
         backbone = {f"backbone.{name}": a for name, a in self.backbone.state().items()}
         nodes = {f"augmentation.{name}": a for name, a in self.augmentation.state().items()}
+        if self.augmentation.drawn:
+            weight = self.augmentation.weight
+            nodes["augmentation.weight"] = namespace(weight).asarray(weight[..., :0], copy=True)
         return backbone | nodes
 
     def restore(self, state: dict[str, Array]) -> None:
         """Take over what `fit` found once."""
         self.backbone.restore(_below("backbone.", state))
         self.augmentation.restore(_below("augmentation.", state))
+        self._draw_again()
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = copy.copy(self.augmentation)
+        kept.restore(_below("augmentation.", self.state()))
+        return {**vars(self), "augmentation": kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._draw_again()
+
+    def _draw_again(self) -> None:
+        """Draw random weights that were left out."""
+        if self.augmentation.drawn and self.augmentation.weight.shape[1:] == (0,):
+            self.augmentation.draw(np.random.RandomState(self.seed))
 
     def to(self, device: Device) -> Self:
         """Move both parts to a device, and return the extractor."""

@@ -33,7 +33,7 @@ class JointFineTuned:
     """Train all layers of a pretrained network on all data of all tasks so far: the upper bound.
 
     Every task starts again from the pretrained weights. It keeps every sample, and its memory
-    says so.
+    says so; the pretrained network counts beside the one that was trained.
 
     Parameters
     ----------
@@ -62,6 +62,7 @@ class JointFineTuned:
         if not self.backbone:
             raise ClsnetError("joint-finetuned needs --backbone FILE.safetensors to start from.")
         self.about, state = read_weights(Path(self.backbone))
+        self.n_pretrained = sum(array.size for array in state.values())
         self.labels += [label for label in np.unique(y).tolist() if label not in self.labels]
         samples = torch.from_numpy(np.array(X))
         codes = torch.tensor([self.labels.index(label) for label in y.tolist()])
@@ -96,10 +97,11 @@ class JointFineTuned:
         return {}
 
     def memory(self) -> MemoryUse:
-        """Return the size of the network, and of all samples."""
+        """Return the size of the network, of all samples, and of the network to start from."""
         numbers = sum(tensor.numel() for tensor in self.objective.network.state_dict().values())
         samples = self.exemplars.X.numel() if self.exemplars is not None else 0
-        return MemoryUse(4 * numbers / MEGABYTE, 4 * samples / MEGABYTE)
+        sizes = (4 * count / MEGABYTE for count in (numbers, samples, self.n_pretrained))
+        return MemoryUse(*sizes)
 
     def _feed(self, X: Samples, y: np.ndarray) -> Feed:
         return Feed(X, y, self.about.size, self.device, room(self.device))

@@ -34,9 +34,9 @@ class ClosedForm:
     Subclasses say what they sum up (`start`, `learn`), what they keep (`kept`), what follows from
     it (`solve`), and how classes are scored (`labels`, `scores`).
 
-    Memory is counted alike for all of them, and for `CLSNet`: arrays that follow from a seed are
-    not counted, and a frozen network is counted in its own column. A symmetric matrix counts as
-    its triangle.
+    Memory is counted alike for all methods: random weights that follow from a seed are not
+    counted, and a frozen network is counted in its own column. A symmetric matrix counts as its
+    triangle.
 
     Parameters
     ----------
