@@ -1,6 +1,8 @@
 """The paper's equations in slow NumPy, term by term, to hold the fast versions against."""
 
 import numpy as np
+import scipy.optimize
+import scipy.stats
 
 
 def one_hot(y, labels):
@@ -92,3 +94,35 @@ def lasso_steps(G, Z, alpha, rho, iterations):
         theta = np.vectorize(soft_threshold)(theta_star + u, alpha / rho)
         u = u + (theta_star - theta)
         yield theta
+
+
+def temperature(A, y, labels, omega, ridge, weights=None):
+    """Where telling apart pairs of classes has the least log loss on samples left out.
+
+    Class means of scores lose what a sample of mean leverage adds to them, deviations grow as in
+    generalised cross-validation, and differences of scores follow Student's t distribution.
+    """
+    weights = np.ones(len(A)) if weights is None else weights
+    inverse = np.linalg.inv(ridge * np.eye(A.shape[1]) + A.T @ (weights[:, None] * A))
+    sizes = np.array([weights[y == label].sum() for label in labels])
+    centres = np.stack([np.average(A[y == c], axis=0, weights=weights[y == c]) for c in labels])
+    around = A - centres[[labels.index(label) for label in y]]
+    df = weights @ ((A @ inverse) * A).sum(axis=1)
+    pooled = weights @ ((around @ inverse) * around).sum(axis=1) / sizes.sum()
+    deviation = np.sqrt(weights)[:, None] * (around @ omega) / (1 - df / sizes.sum())
+    x = np.sinh(np.linspace(-8, 8, 2001))
+    density = scipy.stats.t(3, scale=3**-0.5).pdf(x) * np.gradient(x)
+
+    def loss(log_temperature):
+        total = 0.0
+        for c, centre in enumerate(centres):
+            leverage = centre @ inverse @ centre + pooled
+            scores = (centre @ omega - leverage * np.eye(len(labels))[c]) / (1 - leverage)
+            for other in range(len(labels)):
+                spread = np.sqrt(((deviation[:, c] - deviation[:, other]) ** 2).sum() / sizes.sum())
+                margins = (scores[c] - scores[other] + spread * x) / np.exp(log_temperature)
+                total += sizes[c] * (density @ np.logaddexp(0, -margins)) * (c != other)
+        return total
+
+    bounds = np.log([0.005, 1.0])
+    return np.exp(scipy.optimize.minimize_scalar(loss, bounds=bounds, method="bounded").x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,6 +14,7 @@ from clsnet.arrays.devices import Array, Device, library, namespace, resolve_dev
 from clsnet.arrays.devices import to_numpy as as_numpy
 from clsnet.arrays.ranks import share
 from clsnet.classifier.analytic import AnalyticClassifier
+from clsnet.classifier.calibration import Calibration
 from clsnet.classifier.curvatures import CURVATURES, FewSamples
 from clsnet.classifier.forgetting import ForgettingPolicy, policy_class, resolve_policy
 from clsnet.classifier.learned_task import LearnedTask
@@ -28,7 +29,6 @@ from clsnet.memory import MEGABYTE, MemoryUse
 from clsnet.storage import model_file
 
 ROWS = 4096
-LEAST_NOISE = 0.02
 
 
 @dataclass(frozen=True)
@@ -129,17 +129,8 @@ class Model:
         return np.concatenate([as_numpy(part) for part in found])
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Return the probabilities that scores stand for.
-
-        A score is taken as a one-hot value with Gaussian noise, whose variance follows from the
-        sums; the probability of a class is then proportional to ``exp(score / variance)``.
-        """
-        return softmax(scores / self.noise)
-
-    @property
-    def noise(self) -> float:
-        """Variance of a score."""
-        return max(self.classifier.noise, LEAST_NOISE)
+        """Return the probabilities that scores stand for."""
+        return self.classifier.calibration.probabilities(scores)
 
     # --------------------------------------------------------------------- files
 
@@ -208,7 +199,7 @@ class Model:
             "augmentation": _plain(extractor.augmentation),
             "seed": extractor.seed,
             "labels": classifier.labels,
-            "noise": classifier.noise,
+            "calibration": asdict(classifier.calibration),
             "tasks": [list(task.counts.items()) for task in classifier.tasks],
             "traces": [
                 {"key": key, "labels": trace.labels, "n_samples": trace.n_samples}
@@ -227,18 +218,6 @@ class Model:
         if self.notes is not None:
             header["notes"] = self.notes
         return header
-
-
-def softmax(scores: np.ndarray) -> np.ndarray:
-    """Return probabilities proportional to ``exp(scores)`` in each row.
-
-    Examples
-    --------
-    >>> softmax(np.array([[0.0, 0.0]]))
-    array([[0.5, 0.5]])
-    """
-    chances = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
 
 def rule_of(parameters: dict[str, Any]) -> Rule:
@@ -313,8 +292,15 @@ def _classifier_from(
         omega=omega,
         traces=traces,
         tasks=list(map(LearnedTask, counts, weights)),
-        noise=header["noise"],
+        calibration=_calibration_from(header),
     )
+
+
+def _calibration_from(header: dict[str, Any]) -> Calibration:
+    """Return how scores become probabilities; older files know the noise of scores only."""
+    if "calibration" in header:
+        return Calibration(**header["calibration"])
+    return Calibration.of_noise(header["noise"])
 
 
 def _held_network(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Backbone:

@@ -7,7 +7,6 @@ from sklearn.datasets import load_digits
 from clsnet import CLSNet
 from clsnet.arrays.devices import to_device
 from clsnet.classifier.analytic import AnalyticClassifier
-from clsnet.classifier.ridge.normal_equations import left_out_error
 from clsnet.classifier.rule import Rule
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Identity
@@ -66,7 +65,7 @@ def test_full_curvature_does_not_depend_on_the_order_of_tasks(stream, random):
     blank = AnalyticClassifier(Rule(ridge=1e-3), A.shape[1], CPU)
     one, two = learn(blank, A, y, tasks), learn(blank, A, y, shuffled)
     assert_columns_equal(one.labels, one.omega, dict(zip(two.labels, two.omega.T, strict=True)))
-    assert one.noise == pytest.approx(two.noise, rel=1e-6)
+    assert one.calibration.temperature == pytest.approx(two.calibration.temperature, rel=1e-6)
 
 
 @few
@@ -92,7 +91,7 @@ def test_automatic_ridge_does_not_depend_on_split_or_order(random, cuts):
     one = learn(blank, X, y, [np.arange(300)])
     two = learn(blank, X, y, np.split(order, sorted(cuts)))
     assert_columns_equal(two.labels, two.omega, dict(zip(one.labels, one.omega.T, strict=True)))
-    assert two.noise == pytest.approx(one.noise, rel=1e-8)
+    assert two.calibration.temperature == pytest.approx(one.calibration.temperature, rel=1e-8)
 
 
 def test_classes_stand_in_the_order_in_which_tasks_brought_them():
@@ -136,17 +135,6 @@ def test_gamma_is_any_kind_of_number(number):
     X, y = np.eye(4), np.arange(4)
     model = CLSNet(connection="Z", gamma=number).partial_fit(X, y).partial_fit(X, y + 4)
     assert model.classifier_.traces["total"].n_samples == 16
-
-
-def test_noise_is_the_left_out_error_of_one_output():
-    random = np.random.default_rng(0)
-    A, y = random.standard_normal((50, 4)), random.integers(0, 3, 50)
-    classifier = learn(
-        AnalyticClassifier(Rule(ridge=0.1), 4, CPU), A, y, np.split(np.arange(50), 2)
-    )
-    gram, cross = A.T @ A, A.T @ one_hot(y, range(3))
-    expected = 50 * left_out_error(gram, cross, 50, 0.1 * mean_diagonal(A)) / 3
-    assert classifier.noise == pytest.approx(expected)
 
 
 def test_only_the_third_term_pulls_towards_the_previous_solution():

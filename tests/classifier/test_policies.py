@@ -24,7 +24,7 @@ from clsnet.classifier.ridge.reference import ridge_regression
 from clsnet.classifier.rule import Rule
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Identity
-from tests.literal import one_hot
+from tests.literal import one_hot, temperature
 
 X, Y = load_digits(return_X_y=True)
 X, Y = X[:800] / 16, Y[:800]
@@ -163,8 +163,8 @@ def weighted(tasks, half_life, ridge, n_tasks=None):
     ridges = np.array(GRID if ridge == "auto" else [ridge]) * scale
     omegas, errors = ridge_regression(A[rows], targets, ridges, weights)
     best = int(np.argmin(errors))
-    noise = min(weights.sum() * errors[best] / len(labels), 1.0)
-    return labels, omegas[best], noise
+    own = temperature(A[rows], Y[rows], labels, omegas[best], ridges[best], weights)
+    return labels, omegas[best], own
 
 
 def taught(half_life, ridge, tasks=(0, 1, 2, 3), **options):
@@ -182,12 +182,12 @@ def taught(half_life, ridge, tasks=(0, 1, 2, 3), **options):
 
 
 def assert_weighted(model, tasks, half_life, ridge, n_tasks=None):
-    labels, omega, noise = weighted(tasks, half_life, ridge, n_tasks)
+    labels, omega, expected = weighted(tasks, half_life, ridge, n_tasks)
     order = [model.classes_.tolist().index(label) for label in labels]
     assert len(labels) == len(model.classes_)
     found = model.classifier_.omega[:, order]
     np.testing.assert_allclose(found, omega, rtol=0, atol=1e-8 * abs(omega).max())
-    assert model.classifier_.noise == pytest.approx(noise, rel=5e-3)  # by random probes
+    assert model.classifier_.calibration.temperature == pytest.approx(expected, rel=0.02)
 
 
 @pytest.mark.parametrize("ridge", ["auto", 1e-3])

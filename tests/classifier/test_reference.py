@@ -13,7 +13,7 @@ from clsnet.classifier.ridge.normal_equations import NormalEquations
 from clsnet.classifier.ridge.reference import ridge_regression
 from clsnet.classifier.ridge.rule import regress
 from clsnet.classifier.rule import Rule
-from tests.literal import one_hot
+from tests.literal import one_hot, temperature
 
 N_CLASSES = 4
 SHAPES = {
@@ -44,7 +44,7 @@ def reference(shape):
     return ridges, *ridge_regression(A, one_hot(y, range(N_CLASSES)), ridges)
 
 
-def assert_follows_the_reference(shape, omega, ridge=None, noise=None):
+def assert_follows_the_reference(shape, omega, ridge=None, found=None):
     """The ridge is as good as the best of the grid, and the weights are those of that ridge."""
     ridges, omegas, errors = reference(shape)
     omega = to_numpy(omega)
@@ -55,9 +55,9 @@ def assert_follows_the_reference(shape, omega, ridge=None, noise=None):
         assert ridge == pytest.approx(ridges[index], rel=1e-9)
     np.testing.assert_allclose(omega, omegas[index], rtol=0, atol=1e-7 * abs(omegas[index]).max())
     assert errors[index] <= 1.02 * errors.min()
-    if noise is not None:
-        n_samples = len(data(shape)[0])
-        assert noise == pytest.approx(min(n_samples * errors[index] / N_CLASSES, 1.0), rel=0.03)
+    if found is not None:
+        expected = temperature(*data(shape), list(range(N_CLASSES)), omegas[index], ridges[index])
+        assert found == pytest.approx(expected, rel=0.03)
 
 
 def equations(shape, device="cpu", rows=False):
@@ -105,4 +105,4 @@ def test_a_classifier_taught_in_tasks_is_the_reference_on_all_data(shape, retain
     for rows in np.split(np.arange(len(y)), [len(y) // 2, len(y) - 30, len(y) - 10]):
         model = model.learn(lambda rows=rows: [(A[rows], y[rows])])
     assert model.labels == list(range(N_CLASSES))
-    assert_follows_the_reference(shape, model.omega, noise=model.noise)
+    assert_follows_the_reference(shape, model.omega, found=model.calibration.temperature)

@@ -54,7 +54,7 @@ def test_small_task_on_a_kept_factor_equals_a_fresh_solution(before, ridge):
     assert after.labels == fresh.labels == list(range(6))
     scale = abs(fresh.omega).max()
     np.testing.assert_allclose(after.omega, fresh.omega, rtol=0, atol=1e-8 * scale)
-    assert after.noise == pytest.approx(fresh.noise, rel=1e-8)
+    assert after.calibration.temperature == pytest.approx(fresh.calibration.temperature, rel=1e-8)
 
 
 def test_many_small_tasks_end_in_a_new_factor(before):
@@ -71,7 +71,7 @@ def test_a_task_with_much_larger_features_moves_the_ridge(before):
     after = learn(before, (1000 * A, y))
     fresh = replace(after, stale=True, factor=None).consolidated()
     np.testing.assert_allclose(after.omega, fresh.omega, rtol=1e-6, atol=1e-10)
-    assert after.noise == pytest.approx(fresh.noise, rel=1e-6)
+    assert after.calibration.temperature == pytest.approx(fresh.calibration.temperature, rel=1e-6)
 
 
 def test_weights_can_wait_for_the_last_of_several_tasks(before):

@@ -1,8 +1,8 @@
 import numpy as np
 
 from clsnet.classifier.analytic import AnalyticClassifier
+from clsnet.classifier.calibration import softmax
 from clsnet.classifier.rule import Rule
-from clsnet.model import softmax
 from clsnet.photos.estimate import estimated, held_out, lookalikes
 from clsnet.photos.familiarity import familiarity, usual_scores
 from clsnet.photos.record import TEMPERATURES

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from clsnet.arrays.devices import Array, Device, library, namespace
+from clsnet.arrays.devices import Array, Device, library, namespace, to_numpy
 from clsnet.arrays.linalg import contiguous, diagonal, double, take
+from clsnet.classifier.calibration import Calibration
 from clsnet.classifier.class_weights import ClassWeight, class_weights
 from clsnet.classifier.curvatures import (
     DiagonalTrace,
@@ -27,7 +28,7 @@ from clsnet.classifier.forgetting.exactness import is_exact, only_in, why_not_ex
 from clsnet.classifier.learned_task import LearnedTask
 from clsnet.classifier.ridge.factor import Factor
 from clsnet.classifier.ridge.normal_equations import NormalEquations, left_out_error
-from clsnet.classifier.ridge.rule import regress
+from clsnet.classifier.ridge.rule import Regression, regress
 from clsnet.classifier.rule import TOTAL, Rule
 from clsnet.classifier.solvers import System
 from clsnet.classifier.sums import Batch, Label, Sums, all_reduced
@@ -58,10 +59,10 @@ class AnalyticClassifier:
         What is kept of old data: one trace in all, one per task number, or one per class.
     tasks
         Every task ever learned; a forgotten one has no classes left.
-    noise
-        Squared error of one output on data left out, estimated from the sums.
+    calibration
+        How scores become probabilities; it follows from the sums.
     stale
-        Whether tasks were observed that `omega` and `noise` do not know of yet.
+        Whether tasks were observed that `omega` and `calibration` do not know of yet.
     factor
         A factorisation of the sums, if one is at hand; neither saved nor copied.
 
@@ -80,7 +81,7 @@ class AnalyticClassifier:
     omega: Array = field(default_factory=lambda: np.zeros((0, 0)))
     traces: dict[Label, Trace] = field(default_factory=dict)
     tasks: list[LearnedTask] = field(default_factory=list)
-    noise: float = 1.0
+    calibration: Calibration = field(default_factory=Calibration)
     stale: bool = False
     factor: Factor | None = field(default=None, repr=False, compare=False)
 
@@ -113,12 +114,14 @@ class AnalyticClassifier:
                 old, labels=labels, traces=traces, tasks=tasks, stale=True, factor=factor
             )
         current = functools.reduce(lambda a, b: a.merge(b), full.values())
-        omega, noise = old._consolidate(current, labels, len(tasks))
+        omega, calibration = old._consolidate(current, labels, len(tasks))
         kept: dict[Label, Trace] = dict(full)
         if self.rule.curvature != "full":
             kept = {TOTAL: self._compress(current, batches)}
         traces = old._remember(kept)
-        return replace(old, labels=labels, omega=omega, noise=noise, traces=traces, tasks=tasks)
+        return replace(
+            old, labels=labels, omega=omega, calibration=calibration, traces=traces, tasks=tasks
+        )
 
     def consolidated(self) -> AnalyticClassifier:
         """Return the classifier with weights for everything observed."""
@@ -140,7 +143,7 @@ class AnalyticClassifier:
             self,
             # In the layout in which it is saved: another one would round otherwise.
             omega=contiguous(found.omega),
-            noise=min(seen.n_samples * found.error / len(self.labels), 1.0),
+            calibration=self._calibrated(found, dict(zip(traces, weights, strict=True))),
             stale=False,
             factor=found.factor if as_kept else None,
         )
@@ -169,8 +172,8 @@ class AnalyticClassifier:
             return replace(left, stale=True).consolidated()
         *old, newest = left.traces
         before = replace(left, traces={key: left.traces[key] for key in old})
-        omega, noise = before._consolidate(left.traces[newest], left.labels, left._n_tasks)
-        return replace(left, omega=omega, noise=noise)
+        omega, calibration = before._consolidate(left.traces[newest], left.labels, left._n_tasks)
+        return replace(left, omega=omega, calibration=calibration)
 
     # -------------------------------------------------------------- consolidation
 
@@ -198,6 +201,25 @@ class AnalyticClassifier:
         scale = max(sum(task.n_samples for task in self.tasks) / n_weighted, 1.0)
         return [scale * each[key] * self._weight(key, n_tasks) for key in traces]
 
+    def _calibrated(self, found: Regression, weights: Mapping[Label, float]) -> Calibration:
+        """Return how the scores of a solution become probabilities.
+
+        Parameters
+        ----------
+        found
+            The solution.
+        weights
+            How much each trace counts.
+        """
+        sizes = dict.fromkeys(self.labels, 0.0)
+        for number, task in enumerate(self.tasks):
+            for label in task.classes:
+                key = {"tasks": number, "classes": label}.get(self.rule.retain, TOTAL)
+                sizes[label] += weights[key] * task.weight(label)
+        counts = np.array(list(sizes.values()))
+        sums, squares = to_numpy(found.sums), to_numpy(found.squares)
+        return Calibration.of_sums(sums, squares, counts, found.df)
+
     def _extended(self, task: list[FullTrace]) -> Factor | None:
         """Return the kept factor with a further task, if that is cheaper than a new one."""
         if self.factor is None or not isinstance(task[0], FewSamples):
@@ -224,8 +246,8 @@ class AnalyticClassifier:
 
     def _consolidate(
         self, current: Trace, labels: list[Label], n_tasks: int
-    ) -> tuple[Array, float]:
-        """Solve the objective for Omega_{1:T} (Eq. varOmega_cc) and estimate the noise."""
+    ) -> tuple[Array, Calibration]:
+        """Solve the objective for Omega_{1:T} (Eq. varOmega_cc) and calibrate its scores."""
         system = System.zeros(self.dimension, len(labels), self.device)
         current.add_to(system, labels, 1.0)
         n_samples = current.n_samples
@@ -252,7 +274,7 @@ class AnalyticClassifier:
         if not bool(xp.all(xp.isfinite(omega))):
             raise ClsnetError(TOO_LARGE)
         # In the layout in which it is saved: another one would round otherwise.
-        return contiguous(omega), min(n_samples * error / len(labels), 1.0)
+        return contiguous(omega), Calibration.of_noise(n_samples * error / len(labels))
 
     def _refuse_known(self, task: LearnedTask) -> None:
         known = [label for label in task.classes if label in self.labels]

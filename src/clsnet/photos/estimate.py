@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clsnet.classifier.analytic import AnalyticClassifier
-from clsnet.model import softmax
+from clsnet.classifier.calibration import softmax
 from clsnet.photos.familiarity import familiarity, usual_scores
 from clsnet.photos.record import TEMPERATURES
 

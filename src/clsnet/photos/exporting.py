@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from clsnet.classifier.calibration import softmax
 from clsnet.errors import ClsnetError
 from clsnet.extractor.graph import Graph
 from clsnet.extras import needed
 from clsnet.images.dead_leaves import dead_leaves
-from clsnet.model import Model, softmax
+from clsnet.model import Model
 from clsnet.photos.familiarity import usual_scores
 from clsnet.photos.predicting import REJECT, opened, temperature
 from clsnet.photos.record import Record

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from clsnet.classifier.calibration import softmax
 from clsnet.errors import ClsnetError
 from clsnet.images import Report
-from clsnet.model import Model, softmax
+from clsnet.model import Model
 from clsnet.photos.familiarity import familiarity, usual_scores
 from clsnet.photos.finding import photos_below
 from clsnet.photos.reading import features
@@ -103,8 +104,8 @@ def opened(model: str | os.PathLike[str]) -> Model:
 
 
 def temperature(taught: Model, record: Record) -> float:
-    """Return what to divide scores by; the variance of their noise if no photo was held out."""
-    return record.temperature(taught.noise)
+    """Return what to divide scores by; what follows from the sums if no photo was held out."""
+    return record.temperature(taught.classifier.calibration.temperature)
 
 
 def _files(paths: list[Path]) -> list[Path]:

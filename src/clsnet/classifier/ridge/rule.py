@@ -21,12 +21,46 @@ DIRECT = 1000  # up to this size a factorisation per ridge costs less than the s
 
 @dataclass(frozen=True)
 class Regression:
-    """A solution: Omega, the ridge, the left-out error, and the factor, if there is one."""
+    """A solution of ``(A'A + ridge I) Omega = A'Y``.
+
+    Attributes
+    ----------
+    ridge, omega
+        As in the equation.
+    error
+        On samples left out, over N.
+    df
+        Degrees of freedom.
+    sums
+        ``Y'A Omega``: scores added up over the samples of each class.
+    squares
+        ``Omega'A'A Omega``: products of the scores of a sample, added up over all samples.
+    factor
+        Of ``A'A + ridge I``, if there is one.
+    """
 
     ridge: float
-    error: float
     omega: Array
+    error: float
+    df: float
+    sums: Array
+    squares: Array
     factor: Factor | None
+
+    @classmethod
+    def of(
+        cls,
+        equations: NormalEquations,
+        ridge: float,
+        omega: Array,
+        error: float,
+        df: float,
+        factor: Factor | None = None,
+    ) -> Regression:
+        """Return a solution with what its equations say of its scores."""
+        sums = equations.cross.T @ omega
+        squares = sums - ridge * (omega.T @ omega)
+        return cls(ridge, omega, error, df, sums, squares, factor)
 
 
 def regress(
@@ -54,8 +88,10 @@ def regress(
     scale, spectrum = equations.scale, equations.spectrum
     if spectrum is not None and ridge != 0:
         value = scale * (GRID[_best(equations)[0]] if isinstance(ridge, str) else ridge)
-        error = equations.left_out_error(value)
-        return Regression(value, error, spectrum.solution(value), None)
+        inverse, squared, df = spectrum.sums(value)
+        left = equations.n_samples - df
+        error = equations.error(equations.residual(value, inverse, squared), left)
+        return Regression.of(equations, value, spectrum.solution(value), error, df)
     usable = kept is not None and (kept.ridge > 0 or ridge == 0)
     curve = ErrorCurve(equations, kept) if kept is not None and usable else None
     if isinstance(ridge, str):
@@ -91,14 +127,15 @@ def _by_factor(equations: NormalEquations, value: float, curve: ErrorCurve) -> R
     xp = namespace(omega)
     inverse, squared = float(xp.sum(omega * cross)), float(xp.sum(omega**2))
     error = equations.error(equations.residual(value, inverse, squared), left)
-    return Regression(value, error, omega, factor)
+    return Regression.of(equations, value, omega, error, equations.n_samples - left, factor)
 
 
 def _least_norm(equations: NormalEquations, value: float) -> Regression:
-    """Solve a system that has no factor."""
-    gram, cross = equations.gram, equations.cross
-    error = left_out_error(gram, cross, equations.n_samples, value)
-    return Regression(value, error, solve_shared(gram, cross, value), None)
+    """Solve a system that has no factor; its degrees of freedom count as all that there can be."""
+    gram, cross, n_samples = equations.gram, equations.cross, equations.n_samples
+    error = left_out_error(gram, cross, n_samples, value)
+    omega = solve_shared(gram, cross, value)
+    return Regression.of(equations, value, omega, error, min(n_samples, equations.size))
 
 
 def _best(
