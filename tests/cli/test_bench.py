@@ -225,6 +225,14 @@ MISTAKES = {
         "bench Digits-10/5 --option ridge --out {root}/out",
         "--option ridge: write NAME=VALUE",
     ),
+    "option-value": (
+        "bench Digits-10/5 --method ncm --method ewc --option device=abacus --out {root}/out",
+        "the method 'ncm': device 'abacus' is not available here",
+    ),
+    "option-type": (
+        "bench Digits-10/5 --method ewc --option epochs=many --out {root}/out",
+        "the method 'ewc': epochs='many' is not a whole number",
+    ),
     "another-option": (
         "bench Digits-10/5 --option ridge=0.1 --out {golden}",
         "holds a run with another ridge (None)",

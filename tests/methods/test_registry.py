@@ -118,7 +118,7 @@ def test_listing_methods_imports_none_of_them():
     loaded = {name for name in done.stdout.split() if name.startswith(("clsnet", "torch", "numpy"))}
     assert loaded == {
         *("clsnet", "clsnet.methods", "clsnet.methods.learner", "clsnet.methods.registry"),
-        *("clsnet.descriptions", "clsnet.errors", "clsnet.extras"),
+        *("clsnet.methods.options", "clsnet.descriptions", "clsnet.errors", "clsnet.extras"),
     }
 
 
@@ -157,9 +157,45 @@ def test_the_nearest_name_is_suggested():
         ("ncm", {"retain": "classes"}, "the method 'ncm' has no option 'retain'"),
         ("ranpac", {"gamma": 2.0}, "the method 'ranpac' has no option 'gamma'"),
         ("ewc", {"seed": 1}, "the method 'ewc': seed=1: "),
+        ("ewc", {"strength": "abc"}, "the method 'ewc': strength='abc' is not a number"),
+        ("ewc", {"epochs": 1.5}, "the method 'ewc': epochs=1.5 is not a whole number"),
+        ("ewc", {"epochs": -1}, "the method 'ewc': epochs=-1: use a number of 0 or more"),
+        ("ewc", {"strength": float("nan")}, "the method 'ewc': strength=nan: use a number of 0"),
+        ("ewc", {"batch_size": 0}, "the method 'ewc': batch_size=0: use numbers of 1 or more"),
+        ("ewc", {"hidden": "abc"}, "the method 'ewc': hidden='abc' is not a list of whole numbers"),
+        ("il2m", {"rescaling": 2}, "the method 'il2m': rescaling=2 is not True or False"),
+        ("slda", {"shrinkage": "x"}, "the method 'slda': shrinkage='x' is not a number"),
+        ("slda", {"views": 3}, "the method 'slda': The 'views' parameter of CLSNet must be"),
+        ("clsnet", {"ridge": -3}, "the method 'clsnet': The 'ridge' parameter of CLSNet must be"),
+        ("clsnet", {"terms": (5,)}, "the method 'clsnet': terms=(5,): use 1, with or without"),
+        ("clsnet", {"device": "x"}, "the method 'clsnet': device 'x' is not available here"),
+        (
+            "clsnet",
+            {"retain": "classes", "curvature": "diagonal"},
+            'the method \'clsnet\': retain="classes" needs curvature="full"',
+        ),
+        ("joint-finetuned", {}, "the method 'joint-finetuned': joint-finetuned needs --backbone"),
     ],
 )
-def test_an_option_that_a_method_does_not_have_is_refused(name, options, reason):
+def test_an_option_that_a_method_cannot_have_is_refused(name, options, reason):
     with pytest.raises(ClsnetError) as caught:
         check_options(get_method(name), options)
     assert str(caught.value).startswith(reason)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("ewc", {"strength": 3, "hidden": (8, 8), "epochs": 0}),
+        ("none", {"hidden": ()}),
+        ("ranpac", {"nodes": None}),
+        ("clsnet", {"retain": "classes", "gamma": 1}),
+        ("clsnet", {"queue": 3, "retain": "tasks"}),  # neither without the other
+        ("clsnet", {"terms": [1, 2], "ridge": "auto", "views": 8}),
+        ("joint-finetuned", {"backbone": "w.safetensors"}),
+    ],
+    ids=str,
+)
+def test_options_that_are_right_together_pass(name, options):
+    check_options(get_method(name), options, "fast")

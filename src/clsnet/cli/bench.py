@@ -127,11 +127,13 @@ def bench(
     console = Console(quiet=rank() > 0)
     options = dict(_parsed(text) for text in option or ())
     chosen = [get_method(name) for name in dict.fromkeys(method or ["clsnet"])]
+    if backbone:
+        options["backbone"] = backbone
     for one in chosen:
         check_protocol(one, protocol)
-        check_options(one, options)
         if backbone:
             check_backbone(one)
+        check_options(one, options, preset)
     check_writable(out)
     with bars(console) as progress:
         bar = progress.add_task("", total=None, said="")
@@ -142,8 +144,6 @@ def bench(
         tasks = load_sequence(sequence, data, report, strict)
         progress.remove_task(bar)
     tell_skipped(console, tasks.dataset.skipped)
-    if backbone:
-        options["backbone"] = backbone
     seeing = [one for one in chosen if "backbone" in options or one.presets]
     frozen = options.get("backbone", "auto")
     if seeing and not allow_seen:

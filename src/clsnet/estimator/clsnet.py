@@ -270,6 +270,12 @@ class CLSNet(
         self._learn(batches)
         return self
 
+    def check_parameters(self) -> None:
+        """Raise an error if parameters cannot be what they are; nothing is learned."""
+        self._validate_params()
+        rule_of(self.get_params(deep=False))
+        resolve_device(self.device)
+
     def prepare(self, X: Any) -> Self:
         """Fix the extractor, given samples of a first task; nothing is learned yet."""
         self._validate_params()

@@ -70,3 +70,11 @@ class OrderFree(Protocol):
     @property
     def order_free(self) -> bool:
         """Whether the same tasks in any other order would have led to the same answers."""
+
+
+@runtime_checkable
+class SelfChecking(Protocol):
+    """A learner that can tell a bad parameter before it learns anything."""
+
+    def check_parameters(self) -> None:
+        """Raise an error that says which parameter cannot be what it is, and what to use."""

@@ -110,25 +110,3 @@ def get_method(name: str) -> Method:
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
         raise ClsnetError(f"unknown method {name!r}; did you mean {near!r}? See: clsnet methods")
     return known[name]
-
-
-def check_options(method: Method, options: dict[str, Any]) -> None:
-    """Refuse a method whose imports are missing, and an option that it does not have.
-
-    Examples
-    --------
-    >>> check_options(get_method("ncm"), {"shrinkage": 10})
-    Traceback (most recent call last):
-        ...
-    clsnet.errors.ClsnetError: the method 'ncm' has no option 'shrinkage'
-    """
-    method.load()
-    for name, value in options.items():
-        try:
-            method.build(0, **{name: value})
-        except TypeError as error:
-            if f"unexpected keyword argument '{name}'" not in str(error):
-                raise ClsnetError(
-                    f"the method {method.name!r}: {name}={value!r}: {error}"
-                ) from None
-            raise ClsnetError(f"the method {method.name!r} has no option {name!r}") from None

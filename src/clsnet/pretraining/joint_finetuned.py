@@ -57,10 +57,14 @@ class JointFineTuned:
         self.labels: list[int] = []
         self.exemplars: Exemplars | None = None
 
-    def partial_fit(self, X: Samples, y: np.ndarray) -> JointFineTuned:
-        """Learn one task, and all before it again."""
+    def check_parameters(self) -> None:
+        """Raise an error if there is no network to start from."""
         if not self.backbone:
             raise ClsnetError("joint-finetuned needs --backbone FILE.safetensors to start from.")
+
+    def partial_fit(self, X: Samples, y: np.ndarray) -> JointFineTuned:
+        """Learn one task, and all before it again."""
+        self.check_parameters()
         self.about, state = read_weights(Path(self.backbone))
         self.n_pretrained = sum(array.size for array in state.values())
         self.labels += [label for label in np.unique(y).tolist() if label not in self.labels]

@@ -97,6 +97,10 @@ class ClosedForm:
 
     # ------------------------------------------------------------------- the same for all
 
+    def check_parameters(self) -> None:
+        """Raise an error if the features cannot be had; nothing is learned."""
+        self.model.check_parameters()
+
     def partial_fit(self, X: Samples, y: np.ndarray) -> Self:
         """Learn one task."""
         if not hasattr(self, "extractor_"):

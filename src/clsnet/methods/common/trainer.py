@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from clsnet.arrays.devices import resolve_device
+from clsnet.errors import ClsnetError
 from clsnet.images import Samples
 from clsnet.memory import MEGABYTE, MemoryUse
 from clsnet.methods.common.network import Perceptron
@@ -104,6 +105,16 @@ class Trainer:
         return {}
 
     # ------------------------------------------------------------------- the same for all
+
+    def check_parameters(self) -> None:
+        """Raise an error if a number is negative, or there is none where one is needed."""
+        for name, value in vars(self).items():
+            if isinstance(value, (int, float)) and not value >= 0:
+                raise ClsnetError(f"{name}={value}: use a number of 0 or more.")
+        least = {"batch_size": self.batch_size, "hidden": min(self.hidden, default=1)}
+        for name, value in least.items():
+            if value < 1:
+                raise ClsnetError(f"{name}={getattr(self, name)}: use numbers of 1 or more.")
 
     def partial_fit(self, X: Samples, y: np.ndarray) -> Trainer:
         """Learn one task."""

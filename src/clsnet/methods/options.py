@@ -1,0 +1,100 @@
+"""Options of methods, checked before anything is learned."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from clsnet.errors import ClsnetError
+from clsnet.methods.learner import SelfChecking
+from clsnet.methods.registry import Method
+
+KINDS: dict[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    str: "a word",
+    bool: "True or False",
+    Sequence[int]: "a list of whole numbers",
+}
+
+
+def check_options(method: Method, options: dict[str, Any], preset: str | None = None) -> None:
+    """Refuse a method whose imports are missing, an option that it does not have, and a bad value.
+
+    A value is bad if it is not of the type that the constructor names, or if the learner itself
+    refuses it, as it is built or by its `check_parameters`.
+
+    Examples
+    --------
+    >>> from clsnet.methods import get_method
+    >>> check_options(get_method("ncm"), {"shrinkage": 10})
+    Traceback (most recent call last):
+        ...
+    clsnet.errors.ClsnetError: the method 'ncm' has no option 'shrinkage'
+    >>> check_options(get_method("slda"), {"shrinkage": "much"})
+    Traceback (most recent call last):
+        ...
+    clsnet.errors.ClsnetError: the method 'slda': shrinkage='much' is not a number
+    """
+    hints = _hints(method.load())
+    for name, value in options.items():
+        try:
+            method.build(0, **{name: value})
+        except TypeError as error:
+            if f"unexpected keyword argument '{name}'" in str(error):
+                raise ClsnetError(f"the method {method.name!r} has no option {name!r}") from None
+            wrong: str | None = f": {error}"
+        except ValueError:
+            wrong = None  # another option may make it right
+        else:
+            wrong = None
+        if name in hints and not _fits(value, hints[name]):
+            wrong = f" is not {KINDS.get(hints[name], hints[name])}"
+        if wrong:
+            raise ClsnetError(f"the method {method.name!r}: {name}={value!r}{wrong}")
+    try:
+        learner = method.build(0, preset, **options)
+        if isinstance(learner, SelfChecking):
+            learner.check_parameters()
+    except (TypeError, ValueError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise ClsnetError(f"the method {method.name!r}: {reason}") from None
+
+
+def _hints(maker: Callable[..., Any]) -> dict[str, Any]:
+    """Return the types of all arguments, also of those that a class hands on to its bases."""
+    bases = [vars(base) for base in inspect.getmro(maker)] if isinstance(maker, type) else []
+    makers = [found["__init__"] for found in bases if "__init__" in found] or [maker]
+    found: dict[str, Any] = {}
+    for one in reversed(makers):
+        try:
+            hints = typing.get_type_hints(one)
+        except (NameError, TypeError):  # of another package, or only known to a type checker
+            continue
+        named = (p for p in inspect.signature(one).parameters.values() if p.kind != p.VAR_KEYWORD)
+        found |= {p.name: hints[p.name] for p in named if p.name in hints}
+    return found
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of a type; what is no plain type is taken on trust.
+
+    Examples
+    --------
+    >>> _fits(3, float), _fits(0.5, int), _fits(True, int), _fits(None, int | None)
+    (True, False, False, True)
+    >>> _fits((8, 8), Sequence[int]), _fits("ab", Sequence[int]), _fits((8, "a"), Sequence[int])
+    (True, False, False)
+    """
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        return any(_fits(value, each) for each in arguments)
+    if origin is not None and isinstance(origin, type) and issubclass(origin, Sequence):
+        listed = isinstance(value, Sequence) and not isinstance(value, str)
+        return listed and all(_fits(item, each) for item in value for each in arguments[:1])
+    if hint in (int, float):
+        return isinstance(value, (int, hint)) and not isinstance(value, bool)
+    return isinstance(value, hint) if isinstance(hint, type) else True
