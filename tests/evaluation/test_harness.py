@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from clsnet.data import Dataset, TaskSequence
+from clsnet.data import Dataset, TaskSequence, load_sequence
 from clsnet.errors import ClsnetError
+from clsnet.evaluation.comparison import compare
 from clsnet.evaluation.harness import Job
 
 
@@ -60,3 +61,24 @@ def test_a_tuned_run_tells_what_was_chosen_and_is_found_again(tmp_path):
     assert run["tuning"]["on_edge"] in ([], ["strength"])
     assert run["config"]["epochs"] == 1
     assert job.stored(data)["chosen"] == ["strength"]
+
+
+def test_one_order_on_a_frozen_network_stands_for_all(shapes_folder, write_network, tmp_path):
+    sequence = load_sequence(f"folder:{shapes_folder}/2")
+    network = write_network(tmp_path / "w.safetensors")
+    shared = {"backbone": network, "taps": "last", "views": 1}
+    runs = {}
+    for method, options in (("clsnet", {"connection": "Z"}), ("ncm", {})):
+        given = tuple({**shared, **options}.items())
+        jobs = [
+            Job(method, i, 0, "fast", "agnostic", False, tmp_path, given, tmp_path / "features")
+            for i in range(2)
+        ]
+        runs[method] = [job.run(sequence, lambda *line: None) for job in jobs]
+        one, other = runs[method]
+        assert one["order_free"] and other["order_free"]
+        assert one["order"] != other["order"]
+        assert one["answers"] == other["answers"]
+    found = compare(runs["ncm"][:1], runs["clsnet"][:1])
+    assert found == compare(runs["ncm"], runs["clsnet"])
+    assert found.margin is not None
