@@ -131,19 +131,20 @@ class AnalyticClassifier:
         weights = self._weights(traces)
         seen = total(list(traces.values()), weights)
         cross = seen.columns(self.labels)
+        n_samples, sizes = seen.n_samples, self._sizes(dict(zip(traces, weights, strict=True)))
         if isinstance(seen, PendingRows):
-            equations = NormalEquations(seen.base, cross, seen.n_samples, seen.rows)
+            equations = NormalEquations(seen.base, cross, n_samples, seen.rows, sizes)
         elif few := few_together([seen]):
-            equations = NormalEquations(None, cross, seen.n_samples, few[0].rows)
+            equations = NormalEquations(None, cross, n_samples, few[0].rows, sizes)
         else:
-            equations = NormalEquations(seen.gram, cross, seen.n_samples)
+            equations = NormalEquations(seen.gram, cross, n_samples, counts=sizes)
         as_kept = self.rule.retain == TOTAL and weights == [1.0]
         found = regress(equations, self.rule.ridge, self.factor if as_kept else None)
         return replace(
             self,
             # In the layout in which it is saved: another one would round otherwise.
             omega=contiguous(found.omega),
-            calibration=self._calibrated(found, dict(zip(traces, weights, strict=True))),
+            calibration=_calibrated(found, sizes),
             stale=False,
             factor=found.factor if as_kept else None,
         )
@@ -201,24 +202,14 @@ class AnalyticClassifier:
         scale = max(sum(task.n_samples for task in self.tasks) / n_weighted, 1.0)
         return [scale * each[key] * self._weight(key, n_tasks) for key in traces]
 
-    def _calibrated(self, found: Regression, weights: Mapping[Label, float]) -> Calibration:
-        """Return how the scores of a solution become probabilities.
-
-        Parameters
-        ----------
-        found
-            The solution.
-        weights
-            How much each trace counts.
-        """
+    def _sizes(self, weights: Mapping[Label, float]) -> np.ndarray:
+        """Return how many samples of each class count, given the weight of each trace."""
         sizes = dict.fromkeys(self.labels, 0.0)
         for number, task in enumerate(self.tasks):
             for label in task.classes:
                 key = {"tasks": number, "classes": label}.get(self.rule.retain, TOTAL)
                 sizes[label] += weights[key] * task.weight(label)
-        counts = np.array(list(sizes.values()))
-        sums, squares = to_numpy(found.sums), to_numpy(found.squares)
-        return Calibration.of_sums(sums, squares, counts, found.df)
+        return np.array(list(sizes.values()))
 
     def _extended(self, task: list[FullTrace]) -> Factor | None:
         """Return the kept factor with a further task, if that is cheaper than a new one."""
@@ -350,6 +341,11 @@ def _task_of(parts: Sequence[Sums]) -> LearnedTask:
         {label: counts[label] for label in sorted(counts)},  # type: ignore[type-var]
         {label: weight for label, weight in weights.items() if weight != counts[label]},
     )
+
+
+def _calibrated(found: Regression, sizes: np.ndarray) -> Calibration:
+    """Return how the scores of a solution become probabilities, given the sizes of classes."""
+    return Calibration.of_sums(to_numpy(found.sums), to_numpy(found.squares), sizes, found.df)
 
 
 def _merged(old: Trace, task: Trace, gamma: float) -> Trace:

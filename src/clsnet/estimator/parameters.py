@@ -31,7 +31,7 @@ PARAMETERS: dict[str, list[Any]] = {
     "curvature": [StrOptions(set(CURVATURES))],
     "gamma": [Interval(Real, 0, None, closed="left"), "array-like"],
     "terms": ["array-like"],
-    "ridge": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+    "ridge": [StrOptions({"auto", "gcv"}), Interval(Real, 0, None, closed="left")],
     "retain": [StrOptions({"total", "tasks", "classes"})],
     "class_weight": [None, dict, StrOptions({"balanced"})],
     "rank": [Interval(Integral, 1, None, closed="left")],

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clsnet.arrays.devices import Array, device_of, namespace, to_device
+from clsnet.arrays.devices import Array, device_of, namespace, to_device, to_numpy
 from clsnet.arrays.linalg import cholesky, diagonal, indices, plus_gram, product, solve_lower
+from clsnet.classifier.ridge.error_rate import ScoreMoments
+from clsnet.classifier.ridge.factor import Factor
 from clsnet.classifier.ridge.spectrum import Spectrum, most_few, random_signs, spanning
 
 PROBES = 64
@@ -32,12 +34,15 @@ class NormalEquations:
         N.
     rows
         A few rows of A, or a factor of their Gram matrix. It is multiplied only if it must be.
+    counts
+        Samples of each class, in the order of the columns of `cross`, if they are known.
     """
 
     base: Array | None
     cross: Array
     n_samples: float
     rows: Array | None = None
+    counts: np.ndarray | None = None
 
     @property
     def size(self) -> int:
@@ -120,6 +125,31 @@ class NormalEquations:
             return left_out_error(self.gram, self.cross, self.n_samples, ridge)
         inverse, squared, df = self.spectrum.sums(ridge)
         return self.error(self.residual(ridge, inverse, squared), self.n_samples - df)
+
+    def score_moments(self, ridge: float, factor: Factor | None = None) -> ScoreMoments | None:
+        """Return what is known of the scores ``A Omega``, or None if there is no solution.
+
+        With M for ``(A'A + ridge I)^-1`` and H for ``A M A'``, ``tr(H) = D - ridge tr(M)`` and
+        ``tr(H^2) = D - 2 ridge tr(M) + ridge^2 tr(M^2)``.
+
+        Parameters
+        ----------
+        ridge
+            The ridge.
+        factor
+            A factor of ``A'A + ridge I``; one of another ridge is of no use.
+        """
+        if self.spectrum is not None:
+            return self.spectrum.moments(ridge)
+        if factor is None or factor.ridge != ridge or factor.n_rows:
+            factor = Factor.of(self.gram, ridge)
+        if factor is None:
+            return None
+        omega, solved = factor.solve(self.cross), factor.solve(self.probes)
+        sums, xp = to_numpy(self.cross.T @ omega), namespace(omega)
+        df = self.size - ridge * float(xp.sum(self.probes * solved))
+        noise = df - self.size + df + ridge**2 * float(xp.sum(solved**2))
+        return ScoreMoments(sums, sums - ridge * to_numpy(omega.T @ omega), df, noise)
 
     def error(self, residual: float, left: float) -> float:
         """Return the error on data left out, over N; infinite where rounding would decide it."""

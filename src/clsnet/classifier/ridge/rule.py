@@ -1,4 +1,4 @@
-"""Ridge regression from sums alone; the ridge is chosen by generalised cross-validation."""
+"""Ridge regression from sums alone, with the ridge that suits them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from clsnet.arrays.devices import Array, namespace
 from clsnet.classifier.ridge.error_curve import GRID, ErrorCurve
+from clsnet.classifier.ridge.error_rate import doubt, expected_error_rate
 from clsnet.classifier.ridge.factor import Factor
 from clsnet.classifier.ridge.normal_equations import NormalEquations, left_out_error
 from clsnet.classifier.solvers import refine, solve_shared
@@ -16,6 +17,8 @@ from clsnet.classifier.solvers import refine, solve_shared
 START = GRID.index(1e-5)
 TIED = 1e-9  # errors that differ by less are the same, such as all those of a single sample
 COARSE = 512  # up to this size the walk begins at START, beyond where a quarter of the columns ends
+SURE = 3.0  # standard errors by which a smaller ridge must promise fewer wrong answers
+MOST_CLASSES = 2000  # error rates take the square of their number
 DIRECT = 1000  # up to this size a factorisation per ridge costs less than the steps of a quadrature
 
 
@@ -76,18 +79,24 @@ def regress(
     columns ends, seldom more than two steps away; few samples start from the largest ridge, since
     at very small ones their error may fall again.
 
+    The least squared error is not the least number of wrong answers, which often needs a smaller
+    ridge. The error rate to expect follows from the same sums and the class counts
+    (`expected_error_rate`). From the ridge of generalised cross-validation the ridge is lowered
+    only as far as this rate falls by more than chance.
+
     Parameters
     ----------
     equations
         The sums over everything seen.
     ridge
-        Relative to the mean diagonal of ``A'A``, or ``"auto"``: the one with the least error.
+        Relative to the mean diagonal of ``A'A``; or ``"gcv"``: the one with the least left-out
+        error; or ``"auto"``: a smaller one where that promises fewer wrong answers.
     kept
         A factor of ``A'A`` with some ridge. It makes the answer cheaper and never another one.
     """
     scale, spectrum = equations.scale, equations.spectrum
     if spectrum is not None and ridge != 0:
-        value = scale * (GRID[_best(equations)[0]] if isinstance(ridge, str) else ridge)
+        value = scale * (GRID[_chosen(equations, ridge)[0]] if isinstance(ridge, str) else ridge)
         inverse, squared, df = spectrum.sums(value)
         left = equations.n_samples - df
         error = equations.error(equations.residual(value, inverse, squared), left)
@@ -95,7 +104,7 @@ def regress(
     usable = kept is not None and (kept.ridge > 0 or ridge == 0)
     curve = ErrorCurve(equations, kept) if kept is not None and usable else None
     if isinstance(ridge, str):
-        index, curve = _best(equations, curve)
+        index, curve = _chosen(equations, ridge, curve)
         value = GRID[index] * scale
     else:
         value = ridge * scale
@@ -136,6 +145,26 @@ def _least_norm(equations: NormalEquations, value: float) -> Regression:
     error = left_out_error(gram, cross, n_samples, value)
     omega = solve_shared(gram, cross, value)
     return Regression.of(equations, value, omega, error, min(n_samples, equations.size))
+
+
+def _chosen(
+    equations: NormalEquations, rule: str, curve: ErrorCurve | None = None
+) -> tuple[int, ErrorCurve | None]:
+    """Return the point of the grid that a rule chooses, and a curve around it, if there is one."""
+    start, curve = _best(equations, curve)
+    counts = equations.counts
+    if rule == "gcv" or counts is None or not 2 <= len(counts) <= MOST_CLASSES or not counts.all():
+        return start, curve
+    known: list[float] = []  # error rates at the start and below it
+    factor = None if curve is None else curve.factor
+    for index in range(start, -1, -1):
+        found = equations.score_moments(GRID[index] * equations.scale, factor)
+        rate = 1.0 if found is None else expected_error_rate(found, counts)
+        if known and rate >= known[-1]:
+            break
+        known.append(rate)
+    allowed = known[-1] + SURE * doubt(known[-1], equations.n_samples)
+    return start - next(i for i, rate in enumerate(known) if rate <= allowed), curve
 
 
 def _best(

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from clsnet.arrays.devices import Array, device_of, namespace, to_device
+from clsnet.arrays.devices import Array, device_of, namespace, to_device, to_numpy
 from clsnet.arrays.linalg import eigh, epsilon
+from clsnet.classifier.ridge.error_rate import ScoreMoments
 
 SMALL = 1000  # columns
 OVERSAMPLING = 8  # random directions beyond the number of samples
@@ -62,6 +63,18 @@ class Spectrum:
         forms = self._squares * inverse / self.values
         df = xp.sum(self.values * inverse)
         return float(xp.sum(forms)), float(xp.sum(forms * inverse)), float(df)
+
+    def moments(self, ridge: float) -> ScoreMoments:
+        """Return what is known of the scores ``A M A'Y``."""
+        scaled = self.cross / (self.values + ridge)[:, None]
+        sums = self.cross.T @ (scaled / self.values[:, None])
+        shares = self.values / (self.values + ridge)
+        return ScoreMoments(
+            to_numpy(sums),
+            to_numpy(scaled.T @ scaled),
+            float(namespace(shares).sum(shares)),
+            float(namespace(shares).sum(shares**2)),
+        )
 
     def solution(self, ridge: float) -> Array:
         """Return ``M A'Y``."""
