@@ -26,7 +26,8 @@ class Rule:
     terms
         Terms of the objective: 1 current task, 2 old tasks, 3 previous solution.
     ridge
-        Relative to the mean diagonal of the Gram matrix, or ``"auto"``.
+        Relative to the mean diagonal of the Gram matrix; or ``"auto"``, for few wrong answers; or
+        ``"gcv"``, for the least squared error.
     retain
         Keep one sum in ``"total"``, per ``"tasks"`` or per ``"classes"``.
     fisher, phantoms

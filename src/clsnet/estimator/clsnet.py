@@ -88,7 +88,8 @@ class CLSNet(
     terms
         Terms of the objective that are used: 1 current task, 2 old tasks, 3 previous solution.
     ridge
-        Relative to the mean diagonal of the Gram matrix, or ``"auto"``.
+        Relative to the mean diagonal of the Gram matrix; or ``"auto"``, which expects the fewest
+        wrong answers; or ``"gcv"``, which expects the least squared error. Both follow from sums.
     retain
         Keep one sum in ``"total"``, per ``"tasks"`` or per ``"classes"``: what can be forgotten
         exactly later on.

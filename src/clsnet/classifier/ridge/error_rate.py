@@ -11,6 +11,7 @@ FITTED = 0.99  # beyond this share of their own targets in scores, nothing is le
 VARYING = 0.5  # of the variance that noise does not explain, what grows with the mean score
 LEAST_SHARE = 0.05  # of the pooled variance that every class has
 CORRELATED = 0.999
+CERTAIN = 40.0  # standard deviations
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
@@ -39,10 +40,9 @@ class ScoreMoments:
     centred: bool = False
 
     def left_out(self, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean scores (a row per class) and their covariance within classes, had each
-        sample been left out.
+        """Return the mean scores of left-out samples, a row per class, and their covariance.
 
-        Leaving out a sample turns its scores s into ``(s - h y) / (1 - h)``, with y its target and
+        The covariance is that within classes. Leaving out a sample turns its scores s into ``(s - h y) / (1 - h)``, with y its target and
         h its leverage, here as in generalised cross-validation that of the average sample.
         """
         n_samples = counts.sum()
@@ -103,7 +103,7 @@ def expected_error_rate(moments: ScoreMoments, counts: np.ndarray) -> float:
     for node, weight in zip(NODES, WEIGHTS, strict=True):
         best = np.diagonal(means) + np.diagonal(deviations) * node
         others = means + alike * deviations * node
-        chances = log_ndtr((best[:, None] - others) / rest)
+        chances = log_ndtr(np.clip((best[:, None] - others) / rest, -CERTAIN, CERTAIN))
         right += weight * np.exp(np.where(own, 0.0, chances).sum(axis=1))
     return float(1 - shares @ right)
 
