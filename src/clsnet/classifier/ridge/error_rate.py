@@ -42,8 +42,9 @@ class ScoreMoments:
     def left_out(self, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the mean scores of left-out samples, a row per class, and their covariance.
 
-        The covariance is that within classes. Leaving out a sample turns its scores s into ``(s - h y) / (1 - h)``, with y its target and
-        h its leverage, here as in generalised cross-validation that of the average sample.
+        The covariance is that within classes. Leaving out a sample turns its scores s into
+        ``(s - h y) / (1 - h)``, with y its target and h its leverage: here that of the average
+        sample, as in generalised cross-validation.
         """
         n_samples = counts.sum()
         leverage = self.df / n_samples
