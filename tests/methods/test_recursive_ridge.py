@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from clsnet.arrays.devices import to_device, to_numpy
 from clsnet.errors import ClsnetError
 from clsnet.methods.common.recursive_ridge import RecursiveRidge
 
@@ -9,15 +10,21 @@ random = np.random.default_rng(0)
 H, Y = random.standard_normal((90, INPUTS)), random.standard_normal((90, 3))
 
 
+@pytest.fixture(params=["numpy", "torch"])
+def device(request):
+    return "cpu" if request.param == "numpy" else pytest.importorskip("torch").device("cpu")
+
+
 def closed(ridge):
     return np.linalg.solve(H.T @ H + ridge * np.eye(INPUTS), H.T @ Y)
 
 
-def learned(ridge, sizes, order=slice(None)):
-    regression = RecursiveRidge(INPUTS, ridge, "cpu")
+def learned(ridge, sizes, order=slice(None), device="cpu"):
+    regression = RecursiveRidge(INPUTS, ridge, device)
     ends = np.cumsum(sizes)
     for start, end in zip([0, *ends], [*ends, 90], strict=True):
-        regression.add(H[order][start:end], Y[order][start:end])
+        rows = slice(start, end)
+        regression.add(*(to_device(array[order][rows], device) for array in (H, Y)))
     return regression
 
 
@@ -36,9 +43,14 @@ def test_the_order_of_samples_does_not_matter():
     np.testing.assert_allclose(shuffled.weights, learned(0.1, [45]).weights, atol=1e-12)
 
 
-def test_the_inverse_is_symmetric_to_the_last_bit():
-    inverse = learned(0.1, [7, 30]).inverse
+def test_the_inverse_is_symmetric_to_the_last_bit(device):
+    inverse = to_numpy(learned(0.1, [7, 30], device=device).inverse)
     assert np.array_equal(inverse, inverse.T)
+
+
+def test_tensors_give_what_arrays_give(device):
+    weights = to_numpy(learned(0.1, [7, 30], device=device).weights)
+    np.testing.assert_allclose(weights, closed(0.1), atol=1e-12)
 
 
 def test_new_outputs_start_from_targets_of_zero():
