@@ -145,6 +145,6 @@ def test_an_option_that_is_not_above_zero_is_refused(option):
 
 def test_widths_follow_from_the_preset():
     model = METHOD.build(3, "small", device="cpu")
-    assert (model.seed, model.nodes, model.rank) == (3, 5_000, 500)
+    assert (model.seed, model.nodes, model.rank) == (3, 5_000, 1_000)
     best = METHOD.build(3, "best", device="cpu")
     assert (best.nodes, best.rank) == (100_000, 10_000)
