@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from clsnet.methods.common.closed_form import gaussian
 from clsnet.methods.slda import METHOD, SLDA
 
 
@@ -33,7 +34,7 @@ def literal(A, y):
 
 def test_covariance_is_the_pooled_one(model, features, labels):
     means, covariance = literal(features, labels)
-    found_means, found_covariance = model.gaussian()
+    found_means, found_covariance = gaussian(model.sums)
     np.testing.assert_allclose(found_means, means, rtol=1e-5, atol=1e-5)
     tolerance = 1e-5 * np.abs(covariance).max()
     np.testing.assert_allclose(found_covariance, covariance, atol=tolerance)

@@ -11,7 +11,7 @@ from clsnet.arrays.linalg import add_gram, cholesky, diagonal, double, mirror, s
 from clsnet.classifier.curvatures.few_samples import trapezoid
 from clsnet.classifier.sums import Label
 from clsnet.errors import ClsnetError
-from clsnet.methods.common.closed_form import ClosedForm
+from clsnet.methods.common.closed_form import ClosedForm, unit
 from clsnet.methods.registry import Method
 
 ROUNDING = 1e-12  # of a Gram matrix, as a fraction of its trace
@@ -177,21 +177,8 @@ def triangular(rows: Array) -> Array:
     xp = namespace(rows)
     gram = xp.zeros((size, size), dtype=rows.dtype, device=device_of(rows))
     add_gram(gram, rows)
-    lower = cholesky(mirror(gram), ROUNDING * float(diagonal(gram).sum()))
+    lower: Array = cholesky(mirror(gram), ROUNDING * float(diagonal(gram).sum()))
     return xp.triu(lower.T)
-
-
-def unit(rows: Array) -> Array:
-    """Return rows with a length of one.
-
-    Examples
-    --------
-    >>> unit(np.array([[3.0, 4.0]]))
-    array([[0.6, 0.8]])
-    """
-    xp = namespace(rows)
-    lengths = xp.linalg.vector_norm(rows, axis=1, keepdims=True)
-    return rows / xp.where(lengths > 0, lengths, 1.0)
 
 
 METHOD = Method(
@@ -205,5 +192,5 @@ METHOD = Method(
     reference="Goswami et al., FeCAM: Exploiting the Heterogeneity of Class Distributions in "
     "Exemplar-Free Continual Learning, NeurIPS 2023",
     without={"diagonal": 1e9},  # the identity in place of the correlations
-    grid={"power": [0.5, 1.0], "diagonal": [0.1, 1.0, 10.0]},
+    grid={"power": [0.5, 1.0], "diagonal": [1.0, 3.0, 10.0]},
 )

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from clsnet.arrays.devices import Array, to_device
+from clsnet.arrays.devices import Array
 from clsnet.arrays.linalg import double
 from clsnet.classifier.sums import Label, Sums
-from clsnet.methods.common.closed_form import ClosedForm, solve_ridge
+from clsnet.methods.common.closed_form import ClosedForm, gaussian, solve_ridge
 from clsnet.methods.registry import Method
 
 
@@ -64,19 +64,9 @@ class SLDA(ClosedForm):
 
     def solve(self) -> tuple[Array, Array]:
         """Return the weights and the bias of every class."""
-        means, covariance = self.gaussian()
+        means, covariance = gaussian(self.sums)
         weights = solve_ridge((1 - self.shrinkage) * covariance, means.T, self.shrinkage)
         return weights, -(means.T * weights).sum(axis=0) / 2
-
-    def gaussian(self) -> tuple[Array, Array]:
-        """Return the class means and the pooled covariance around them."""
-        counts = to_device(self.counts().astype(float), self.device)
-        means = self.sums.cross(self.labels).T / counts[:, None]
-        return means, (self.sums.gram - means.T * counts @ means) / counts.sum()
-
-    def counts(self) -> np.ndarray:
-        """Return the number of samples of each class."""
-        return np.array([self.sums.counts[label] for label in self.labels])
 
     @property
     def labels(self) -> list[Label]:
@@ -90,8 +80,8 @@ class SLDA(ClosedForm):
 
     def kept(self) -> dict[str, Array]:
         """Return the Gram matrix, the class sums and counts."""
-        sums = self.sums.cross(self.labels)
-        return {"gram": self.sums.gram, "sums": sums, "counts": self.counts()}
+        counts = np.array([self.sums.counts[label] for label in self.labels])
+        return {"gram": self.sums.gram, "sums": self.sums.cross(self.labels), "counts": counts}
 
 
 METHOD = Method(

@@ -17,7 +17,7 @@ from clsnet.arrays.devices import (
     to_numpy,
 )
 from clsnet.arrays.linalg import cholesky, solve_by_factor
-from clsnet.classifier.sums import Label
+from clsnet.classifier.sums import Label, Sums
 from clsnet.errors import ClsnetError
 from clsnet.estimator import CLSNet
 from clsnet.estimator.features import FEATURES, new_extractor
@@ -186,3 +186,32 @@ def one_hot(y: np.ndarray, labels: list[Label], device: Device) -> Array:
            [1., 0., 0.]])
     """
     return to_device((y[:, None] == np.array(labels)).astype(float), device)
+
+
+def gaussian(sums: Sums) -> tuple[Array, Array]:
+    """Return the class means, by sorted labels, and the pooled covariance around them.
+
+    Examples
+    --------
+    >>> sums = Sums(1).add(np.array([[1.0], [3.0], [8.0]]), np.array([0, 0, 5]))
+    >>> means, covariance = gaussian(sums)
+    >>> means.tolist(), covariance.round(3).tolist()
+    ([[2.0], [8.0]], [[0.667]])
+    """
+    counts = np.array([float(sums.counts[label]) for label in sums.labels])
+    on_device = to_device(counts, sums.device)
+    means = sums.cross(sums.labels).T / on_device[:, None]
+    return means, (sums.gram - means.T * on_device @ means) / sums.n_samples
+
+
+def unit(rows: Array) -> Array:
+    """Return rows scaled to a length of one; rows of zeros stay as they are.
+
+    Examples
+    --------
+    >>> unit(np.array([[3.0, 4.0]]))
+    array([[0.6, 0.8]])
+    """
+    xp = namespace(rows)
+    lengths = xp.linalg.vector_norm(rows, axis=1, keepdims=True)
+    return rows / xp.where(lengths > 0, lengths, 1.0)

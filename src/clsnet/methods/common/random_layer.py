@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from clsnet.arrays.devices import Array, Device, namespace, to_device
+from clsnet.arrays.devices import Array, Device, is_torch, namespace, to_device
+from clsnet.extras import needed
 
 
 class RandomLayer:
@@ -85,3 +86,18 @@ def relu(H: Array) -> Array:
     """
     H[H < 0] = 0.0
     return H
+
+
+def gelu(H: Array) -> Array:
+    """Return each number times the share of a standard normal distribution below it.
+
+    Examples
+    --------
+    >>> gelu(np.array([-1.0, 0.0, 2.0])).round(3)
+    array([-0.159,  0.   ,  1.954])
+    """
+    if is_torch(H):
+        return needed("torch", "a GPU", "torch").nn.functional.gelu(H)
+    from scipy.special import ndtr
+
+    return H * ndtr(H)
