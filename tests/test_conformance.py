@@ -13,10 +13,13 @@ METHODS = {name: one for name, one in methods().items() if name != "joint-finetu
 SMALL_NETWORK = {"hidden": (100,), "batch_size": 20}
 # Methods that would take minutes; what is promised does not depend on their size.
 OPTIONS = {
+    "anacp": {"nodes": 300},
     "dmc": {**SMALL_NETWORK, "n_auxiliary": 200, "merge_epochs": 10},
     "gem": {**SMALL_NETWORK, "budget": 200, "epochs": 3},
     "il2m": {**SMALL_NETWORK, "budget": 20},
     "intercontinet": {"hidden": (300, 300)},
+    "klda": {"nodes": 300, "n_models": 2},
+    "logistic": {"penalty": 0.01},
     "loranpac": {"nodes": 1000, "rank": 200},
     "rm": {**SMALL_NETWORK, "budget": 200},
     **{key: {"nodes": 500} for key in ("acil", "air", "ds-al", "ranpac")},
@@ -55,6 +58,10 @@ def pixels(X):
         ("ncm", {}, True),
         ("slda", {}, True),
         ("acil", {"nodes": 500}, True),
+        ("anacp", {"nodes": 300}, True),
+        ("fecam", {}, True),
+        ("klda", {"nodes": 300}, True),
+        ("logistic", {"penalty": 0.01}, True),
         ("air", {"nodes": 500}, True),
         ("ds-al", {"nodes": 500}, False),
         ("loranpac", {}, False),
@@ -85,7 +92,7 @@ def test_frozen_features_keep_what_a_learner_says_of_the_order_true(name):
 
 def test_every_method_but_bounds_and_means_says_how_to_switch_its_mechanism_off():
     unprotected = {name for name, method in METHODS.items() if method.without is None}
-    assert unprotected == {"joint", "ncm", "none"}
+    assert unprotected == {"joint", "logistic", "ncm", "none"}
 
 
 # ------------------------------------------------------------------------- our own method

@@ -33,7 +33,8 @@ GUESTS = (
 WITHOUT_TORCH = {"", "checks", "cli", "data", "estimator", "evaluation", "page", "reporting"}
 NAMES = ("", ".clsnet", ".clsnet_demo", ".clsnet_paper", ".learner", ".registry")
 NAMES += (".common", ".common.closed_form", ".common.random_layer", ".common.recursive_ridge")
-NAMES += (".acil", ".air", ".ds_al", ".loranpac", ".ncm", ".ranpac", ".slda")
+NAMES += (".acil", ".air", ".anacp", ".ds_al", ".fecam", ".klda", ".logistic", ".loranpac")
+NAMES += (".ncm", ".ranpac", ".slda")
 CLOSED_FORM = {f"clsnet.methods{name}" for name in NAMES}
 
 

@@ -12,10 +12,11 @@ from clsnet.methods.learner import ExtractorLearner
 from clsnet.methods.slda import SLDA
 
 SMALLER = {
-    **{key: {"nodes": 300} for key in ("acil", "air", "ds-al", "ranpac")},
+    **{key: {"nodes": 300} for key in ("acil", "air", "anacp", "ds-al", "klda", "ranpac")},
     "loranpac": {"nodes": 500, "rank": 100},
+    "logistic": {"penalty": 0.01},
 }
-NAMES = [name for name, method in methods().items() if method.family == "analytic"]
+NAMES = [name for name, method in methods().items() if method.family == "analytic"] + ["logistic"]
 
 
 def build(name):

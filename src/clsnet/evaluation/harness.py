@@ -77,7 +77,8 @@ class Job:
         order = sequence.order(self.seed, self.index, shuffle)
         tasks = sequence.tasks(order)
         options, tuned = dict(self.options), None
-        frozen = method.backbones and method.family != "bound"  # a bound trains its network
+        trains = method.family == "bound" and not method.presets  # its network
+        frozen = method.backbones and not trains
         kept = {"cache": self.cache} if self.cache and frozen else {}
         if self.tune and method.grid:
 

@@ -9,7 +9,13 @@ import numpy as np
 from clsnet.arrays.devices import Array, namespace, to_device
 from clsnet.arrays.linalg import cholesky, diagonal, double, eigh, take
 from clsnet.classifier.sums import Label, Sums
-from clsnet.methods.common.closed_form import ClosedForm, gaussian, solve_ridge, unit
+from clsnet.methods.common.closed_form import (
+    ClosedForm,
+    check_positive,
+    gaussian,
+    solve_ridge,
+    unit,
+)
 from clsnet.methods.common.random_layer import RandomLayer, gelu
 from clsnet.methods.registry import Method
 
@@ -85,6 +91,8 @@ class AnaCP(ClosedForm):
         **options: Any,
     ) -> None:
         super().__init__(**options)
+        check_positive(nodes=nodes, ridge=ridge, shrinkage=shrinkage)
+        check_positive(n_heads=n_heads, n_samples=n_samples)
         self.nodes = nodes
         self.ridge = ridge
         self.shrinkage = shrinkage

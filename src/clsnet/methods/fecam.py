@@ -11,7 +11,7 @@ from clsnet.arrays.linalg import add_gram, cholesky, diagonal, double, mirror, s
 from clsnet.classifier.curvatures.few_samples import trapezoid
 from clsnet.classifier.sums import Label
 from clsnet.errors import ClsnetError
-from clsnet.methods.common.closed_form import ClosedForm, unit
+from clsnet.methods.common.closed_form import ClosedForm, check_positive, unit
 from clsnet.methods.registry import Method
 
 ROUNDING = 1e-12  # of a Gram matrix, as a fraction of its trace
@@ -31,28 +31,29 @@ class Metric(NamedTuple):
 class FeCAM(ClosedForm):
     """Answer with the nearest class mean, by a Mahalanobis distance with a covariance per class.
 
-    Every feature x becomes ``sign(x) |x|^power``. A class covariance of the result is shrunk twice:
-    each time, `diagonal` times the mean variance is added to its diagonal, and `off_diagonal`
-    times the mean covariance to all other places. It is then scaled to a correlation matrix. The
-    distance is taken between sample and class mean as vectors of length one; the class mean is
-    averaged before the power.
+    Every feature x becomes ``sign(x) |x|^power``. The covariance of a class is shrunk twice: its
+    mean variance is added to the diagonal and its mean covariance to all other places, each
+    `shrinkage` times. It is then scaled to a correlation matrix. The distance is that between
+    sample and class mean as vectors of length one; a class mean is averaged before the power.
 
-    A class with fewer samples than there are features keeps a triangular factor of its Gram matrix
-    with as many rows as it has samples. The distance is computed from the factor, and no matrix of
-    the size of a covariance is made. The result does not depend on the order of tasks or samples.
+    A class with fewer samples than features keeps a triangular factor of its Gram matrix that has
+    as many rows as the class has samples. The distance follows from the factor; no matrix of the
+    size of the covariance is made. No step depends on the order of tasks.
 
-    Paper and released code train a network on the first task, and the code predicts after that
-    task by another rule; here the features are fixed, and one rule holds after every task. The
-    code cannot take the power of negative features. Its mean covariance leaves out places that
-    are exactly zero, which are those of a feature that is constant in a class; the paper's, and
-    this one, does not.
+    The authors train a network on the first task, and their released code predicts after that task
+    by another rule; here the features are fixed and the rule is always the same. The released code
+    cannot take the power of negative features. Its mean covariance leaves out zeros, which are the
+    places of features that are constant in a class; here it is the mean over all places.
 
     Parameters
     ----------
     power
-        1 leaves features as they are, as the authors do where features have both signs.
-    diagonal, off_diagonal
-        Strengths of the shrinkage, with ``0 <= off_diagonal <= diagonal`` and ``0 < diagonal``.
+        1 leaves features as they are; so do the authors with transformers, whose features have
+        both signs.
+    shrinkage
+        Strength of the shrinkage.
+    off_diagonal
+        Share of it, from 0 to 1, that holds off the diagonal.
     options
         As for `ClosedForm`.
 
@@ -77,18 +78,16 @@ class FeCAM(ClosedForm):
     def __init__(
         self,
         power: float = 0.5,
-        diagonal: float = 1.0,
+        shrinkage: float = 1.0,
         off_diagonal: float = 1.0,
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        if not 0 <= off_diagonal <= diagonal or diagonal == 0:
-            raise ClsnetError(
-                f"fecam: diagonal={diagonal:g}, off_diagonal={off_diagonal:g}: the covariance "
-                "needs 0 <= off_diagonal <= diagonal and 0 < diagonal."
-            )
+        check_positive(power=power, shrinkage=shrinkage)
+        if not 0 <= off_diagonal <= 1:
+            raise ClsnetError(f"off_diagonal={off_diagonal} has to be from 0 to 1.")
         self.power = power
-        self.diagonal = diagonal
+        self.shrinkage = shrinkage
         self.off_diagonal = off_diagonal
 
     def start(self, dimension: int) -> None:
@@ -125,9 +124,8 @@ class FeCAM(ClosedForm):
         size = F.shape[1]
         variances = (F**2).sum(axis=0)
         covariance = float((F.sum(axis=1) ** 2).sum() - variances.sum()) / (size * (size - 1))
-        # the second shrinkage sees means that the first has multiplied
-        added = self.diagonal * (2 + self.diagonal) * (float(variances.mean()) or 1.0)
-        common = self.off_diagonal * (2 + self.off_diagonal) * covariance
+        added = twice(self.shrinkage) * (float(variances.mean()) or 1.0)
+        common = twice(self.shrinkage * self.off_diagonal) * covariance
         ridge = added - common
         factor = solve_lower(cholesky(F @ F.T, ridge), F)
         direction = (1 - factor.T @ factor.sum(axis=1)) / ridge
@@ -162,6 +160,17 @@ class FeCAM(ClosedForm):
         return {"counts": np.array(list(self.counts.values())), "sums": sums, **factors}
 
 
+def twice(strength: float) -> float:
+    """Return how many means are added in all, where the second time sees a larger mean.
+
+    Examples
+    --------
+    >>> twice(1.0)
+    3.0
+    """
+    return strength + strength * (1 + strength)
+
+
 def distances(x: Array, metric: Metric) -> Array:
     """Return the squared Mahalanobis distance of each row from a class."""
     u = (x - metric.mean) * metric.deviations
@@ -191,6 +200,6 @@ METHOD = Method(
     keeps="one Gram matrix and one sum per class",
     reference="Goswami et al., FeCAM: Exploiting the Heterogeneity of Class Distributions in "
     "Exemplar-Free Continual Learning, NeurIPS 2023",
-    without={"diagonal": 1e9},  # the identity in place of the correlations
-    grid={"power": [0.5, 1.0], "diagonal": [1.0, 3.0, 10.0]},
+    without={"shrinkage": 1e9},  # the identity in place of the correlations
+    grid={"power": [0.5, 1.0], "shrinkage": [1.0, 3.0, 10.0]},
 )

@@ -9,7 +9,7 @@ import numpy as np
 from clsnet.arrays.devices import Array, namespace, to_device
 from clsnet.arrays.linalg import double
 from clsnet.classifier.sums import Label, Sums
-from clsnet.methods.common.closed_form import ClosedForm, gaussian, solve_ridge
+from clsnet.methods.common.closed_form import ClosedForm, check_positive, gaussian, solve_ridge
 from clsnet.methods.common.random_layer import RandomLayer
 from clsnet.methods.registry import Method
 
@@ -71,6 +71,7 @@ class KLDA(ClosedForm):
         **options: Any,
     ) -> None:
         super().__init__(**options)
+        check_positive(gamma=gamma, ridge=ridge, nodes=nodes, n_models=n_models)
         self.gamma = gamma
         self.ridge = ridge
         self.nodes = nodes

@@ -11,7 +11,7 @@ from clsnet.arrays.devices import Array, device_of, namespace, to_device, to_num
 from clsnet.arrays.linalg import cholesky, diagonal, double, indices, solve_lower, take
 from clsnet.classifier.sums import Label, Sums
 from clsnet.memory import MEGABYTE, MemoryUse
-from clsnet.methods.common.closed_form import ClosedForm
+from clsnet.methods.common.closed_form import ClosedForm, check_positive
 from clsnet.methods.registry import Method
 from clsnet.model import ROWS
 
@@ -63,6 +63,8 @@ class Logistic(ClosedForm):
 
     def __init__(self, penalty: float | None = None, **options: Any) -> None:
         super().__init__(**options)
+        if penalty is not None:
+            check_positive(penalty=penalty)
         self.penalty = penalty
 
     def start(self, dimension: int) -> None:
