@@ -164,10 +164,11 @@ def test_memory_is_extractor_triangles_sums_and_counts(vectors):
 
 @pytest.mark.parametrize("name", ["nodes", "ridge", "shrinkage", "n_heads", "n_samples"])
 def test_options_without_a_meaning_are_refused(name):
-    with pytest.raises(ClsnetError, match=f"{name}=0 has to be greater than 0."):
+    with pytest.raises(ClsnetError, match=f"{name}=0: use a number above 0."):
         AnaCP(device="cpu", **{name: 0})
 
 
 def test_method_hands_over_seed_and_preset():
     model = METHOD.build(3, "small", device="cpu")
-    assert (model.seed, model.preset, model.nodes, model.n_heads) == (3, "small", 5_000, 3)
+    assert (model.seed, model.preset, model.nodes, model.n_heads) == (3, "small", 2_000, 3)
+    assert METHOD.build(3, "best", device="cpu").nodes == 5_000

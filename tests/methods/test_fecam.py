@@ -161,9 +161,9 @@ def test_memory_is_extractor_sums_counts_and_what_is_above_the_diagonals(model):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"power": 0}, "power=0 has to be greater than 0."),
-        ({"shrinkage": -1.0}, "shrinkage=-1.0 has to be greater than 0."),
-        ({"off_diagonal": 1.5}, "off_diagonal=1.5 has to be from 0 to 1."),
+        ({"power": 0}, "power=0: use a number above 0."),
+        ({"shrinkage": -1.0}, "shrinkage=-1.0: use a number above 0."),
+        ({"off_diagonal": 1.5}, "off_diagonal=1.5: use a number from 0 to 1."),
     ],
 )
 def test_options_without_a_meaning_are_refused(options, reason):

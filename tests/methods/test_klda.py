@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from clsnet.errors import ClsnetError
-from clsnet.methods.klda import METHOD, KLDA
+from clsnet.methods.klda import KLDA, METHOD
 
 SMALL = {"nodes": 40, "n_models": 3, "gamma": 0.01, "ridge": 0.01, "device": "cpu"}
 
@@ -107,10 +107,11 @@ def test_memory_is_extractor_triangles_sums_and_counts(model):
 
 @pytest.mark.parametrize("name", ["gamma", "ridge", "nodes", "n_models"])
 def test_options_without_a_meaning_are_refused(name):
-    with pytest.raises(ClsnetError, match=f"{name}=0 has to be greater than 0."):
+    with pytest.raises(ClsnetError, match=f"{name}=0: use a number above 0."):
         KLDA(device="cpu", **{name: 0})
 
 
 def test_method_hands_over_seed_and_preset():
     model = METHOD.build(3, "small", device="cpu")
-    assert (model.seed, model.preset, model.nodes, model.n_models) == (3, "small", 5_000, 5)
+    assert (model.seed, model.preset, model.nodes, model.n_models) == (3, "small", 2_000, 5)
+    assert METHOD.build(3, "best", device="cpu").nodes == 5_000

@@ -50,6 +50,19 @@ def test_a_start_from_another_model_leads_to_the_same_optimum(samples):
     assert values[0] == pytest.approx(values[1], rel=0.01)
 
 
+@pytest.mark.parametrize("n", [3, 12, 60])
+def test_few_samples_lead_to_the_same_weights(n):
+    random = np.random.RandomState(0)
+    y = np.arange(n) % 3
+    A = np.eye(20)[y] + 0.3 * random.normal(size=(n, 20))
+    found = LogLoss(A, y).minimised(0.1)
+    strength = 0.1 * A.var(axis=0).mean()
+    theirs = LogisticRegression(C=1 / (n * strength), max_iter=1_000, tol=1e-8).fit(A, y)
+    np.testing.assert_allclose(found.weights, theirs.coef_.T, atol=0.02 * theirs.coef_.max())
+    close = 0.05 * np.abs(theirs.coef_).max()
+    np.testing.assert_allclose(found.bias - found.bias.mean(), theirs.intercept_, atol=close)
+
+
 def test_slopes_are_the_derivatives_of_the_loss():
     random = np.random.RandomState(0)
     scores, y = random.normal(size=(5, 3)), np.array([0, 2, 1, 1, 2])
@@ -121,7 +134,7 @@ def test_features_of_every_sample_are_exemplars(model, samples):
 
 
 def test_a_penalty_of_zero_is_refused():
-    with pytest.raises(ClsnetError, match="penalty=0 has to be greater than 0."):
+    with pytest.raises(ClsnetError, match=r"penalty=0: use a number above 0\."):
         Logistic(penalty=0, device="cpu")
 
 

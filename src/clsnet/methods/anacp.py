@@ -11,8 +11,9 @@ from clsnet.arrays.linalg import cholesky, diagonal, double, eigh, take
 from clsnet.classifier.sums import Label, Sums
 from clsnet.methods.common.closed_form import (
     ClosedForm,
-    check_positive,
     gaussian,
+    one_hot,
+    positive,
     solve_ridge,
     unit,
 )
@@ -51,7 +52,8 @@ class AnaCP(ClosedForm):
     Parameters
     ----------
     nodes
-        Width of each random layer.
+        Width of each random layer. None is the authors' 5,000 with the preset ``"best"``, and
+        2,000 otherwise.
     ridge
         Of both regressions.
     shrinkage
@@ -80,10 +82,11 @@ class AnaCP(ClosedForm):
     """
 
     solution: Weights
+    follows_from_sums = True
 
     def __init__(
         self,
-        nodes: int = 5_000,
+        nodes: int | None = None,
         ridge: float = 100.0,
         shrinkage: float = 1e-4,
         n_heads: int = 3,
@@ -91,13 +94,12 @@ class AnaCP(ClosedForm):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        check_positive(nodes=nodes, ridge=ridge, shrinkage=shrinkage)
-        check_positive(n_heads=n_heads, n_samples=n_samples)
-        self.nodes = nodes
-        self.ridge = ridge
-        self.shrinkage = shrinkage
-        self.n_heads = n_heads
-        self.n_samples = n_samples
+        usual = 5_000 if self.preset == "best" else 2_000
+        self.nodes = positive("nodes", usual if nodes is None else nodes)
+        self.ridge = positive("ridge", ridge)
+        self.shrinkage = positive("shrinkage", shrinkage)
+        self.n_heads = positive("n_heads", n_heads)
+        self.n_samples = positive("n_samples", n_samples)
 
     def start(self, dimension: int) -> None:
         """Draw the random layers and forget all sums."""
@@ -135,7 +137,7 @@ class AnaCP(ClosedForm):
         normal = np.random.default_rng(self.seed).standard_normal(shape, dtype=np.float32)
         root = namespace(means).tril(cholesky(covariance))
         x = take(means, classes) + double(to_device(normal, self.device)) @ root.T
-        return x, double(to_device(classes[:, None] == np.arange(len(means)), self.device))
+        return x, one_hot(classes, list(range(len(means))), self.device)
 
     def expand(self, x: Array, heads: list[Array]) -> Array:
         """Return what the second regression sees."""

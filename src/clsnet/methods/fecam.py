@@ -11,7 +11,7 @@ from clsnet.arrays.linalg import add_gram, cholesky, diagonal, double, mirror, s
 from clsnet.classifier.curvatures.few_samples import trapezoid
 from clsnet.classifier.sums import Label
 from clsnet.errors import ClsnetError
-from clsnet.methods.common.closed_form import ClosedForm, check_positive, unit
+from clsnet.methods.common.closed_form import ClosedForm, positive, unit
 from clsnet.methods.registry import Method
 
 ROUNDING = 1e-12  # of a Gram matrix, as a fraction of its trace
@@ -74,6 +74,7 @@ class FeCAM(ClosedForm):
     """
 
     solution: list[Metric]
+    follows_from_sums = True
 
     def __init__(
         self,
@@ -83,11 +84,10 @@ class FeCAM(ClosedForm):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        check_positive(power=power, shrinkage=shrinkage)
         if not 0 <= off_diagonal <= 1:
-            raise ClsnetError(f"off_diagonal={off_diagonal} has to be from 0 to 1.")
-        self.power = power
-        self.shrinkage = shrinkage
+            raise ClsnetError(f"off_diagonal={off_diagonal!r}: use a number from 0 to 1.")
+        self.power = positive("power", power)
+        self.shrinkage = positive("shrinkage", shrinkage)
         self.off_diagonal = off_diagonal
 
     def start(self, dimension: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from clsnet.arrays.devices import Array, namespace, to_device
 from clsnet.arrays.linalg import double
 from clsnet.classifier.sums import Label, Sums
-from clsnet.methods.common.closed_form import ClosedForm, check_positive, gaussian, solve_ridge
+from clsnet.methods.common.closed_form import ClosedForm, gaussian, positive, solve_ridge
 from clsnet.methods.common.random_layer import RandomLayer
 from clsnet.methods.registry import Method
 
@@ -38,7 +38,8 @@ class KLDA(ClosedForm):
     ridge
         Likewise; the authors take 0.0001 and 0.001.
     nodes
-        Fourier features of a model.
+        Fourier features of a model. None is the authors' 5,000 with the preset ``"best"``, and
+        2,000 otherwise.
     n_models
         How many vote.
     options
@@ -61,21 +62,22 @@ class KLDA(ClosedForm):
     """
 
     solution: list[tuple[Array, Array]]  # weights and bias of every model
+    follows_from_sums = True
 
     def __init__(
         self,
         gamma: float = 1e-3,
         ridge: float = 1e-4,
-        nodes: int = 5_000,
+        nodes: int | None = None,
         n_models: int = 5,
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        check_positive(gamma=gamma, ridge=ridge, nodes=nodes, n_models=n_models)
-        self.gamma = gamma
-        self.ridge = ridge
-        self.nodes = nodes
-        self.n_models = n_models
+        usual = 5_000 if self.preset == "best" else 2_000
+        self.gamma = positive("gamma", gamma)
+        self.ridge = positive("ridge", ridge)
+        self.nodes = positive("nodes", usual if nodes is None else nodes)
+        self.n_models = positive("n_models", n_models)
 
     def start(self, dimension: int) -> None:
         """Draw the random layers and forget all sums."""

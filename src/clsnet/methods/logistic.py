@@ -8,16 +8,17 @@ import numpy as np
 from scipy.optimize import minimize
 
 from clsnet.arrays.devices import Array, device_of, namespace, to_device, to_numpy
-from clsnet.arrays.linalg import cholesky, diagonal, double, indices, solve_lower, take
+from clsnet.arrays.linalg import cholesky, diagonal, double, eigh, indices, solve_lower, take
 from clsnet.classifier.sums import Label, Sums
 from clsnet.memory import MEGABYTE, MemoryUse
-from clsnet.methods.common.closed_form import ClosedForm, check_positive
+from clsnet.methods.common.closed_form import ClosedForm, positive
 from clsnet.methods.registry import Method
 from clsnet.model import ROWS
 
 PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 HELD_OUT = 0.2
 ITERATIONS = 200
+NULL = 1e-10  # an eigenvalue this small, relative to the largest, is zero but for rounding
 LEAST_GAIN = 1e-5  # of the objective, in one iteration
 
 
@@ -60,12 +61,11 @@ class Logistic(ClosedForm):
     """
 
     solution: Linear
+    follows_from_sums = True  # of a set of samples rather, which `solve` puts in order
 
     def __init__(self, penalty: float | None = None, **options: Any) -> None:
         super().__init__(**options)
-        if penalty is not None:
-            check_positive(penalty=penalty)
-        self.penalty = penalty
+        self.penalty = None if penalty is None else positive("penalty", penalty)
 
     def start(self, dimension: int) -> None:
         """Forget all samples."""
@@ -80,7 +80,7 @@ class Logistic(ClosedForm):
 
     def solve(self) -> Linear:
         """Choose the penalty, and regress on all samples."""
-        rows = [self.rows[label] for label in self.labels]
+        rows = [in_order(self.rows[label]) for label in self.labels]
         A = namespace(*rows).concat(rows)
         y = np.repeat(np.arange(len(rows)), [len(own) for own in rows])
         loss = LogLoss(A, y)
@@ -133,28 +133,30 @@ class LogLoss:
 
     L-BFGS searches in coordinates in which the objective is round where all classes are equally
     probable. Its curvature there is the covariance of features by the number of classes, plus the
-    penalty. In plain coordinates it would need several times as many steps.
+    penalty. In plain coordinates it would need several times as many steps. Weights have a part in
+    the space of the samples only; where samples are few, so are the coordinates.
     """
 
     def __init__(self, A: Array, y: np.ndarray) -> None:
-        self.A, self.y = A, y
-        sums = Sums(A.shape[1], device_of(A))
+        self.basis = row_space(A) if len(A) < A.shape[1] else None
+        self.A = A if self.basis is None else double(A) @ self.basis
+        self.y = y
+        sums = Sums(self.A.shape[1], device_of(A))
         for start in range(0, len(A), ROWS):
-            sums.add(A[start : start + ROWS], y[start : start + ROWS])
+            sums.add(self.A[start : start + ROWS], y[start : start + ROWS])
         self.n_classes = len(sums.counts)
         self.mean = sums.cross(sums.labels).sum(axis=1) / len(A)
         self.covariance = sums.gram / len(A) - self.mean[:, None] * self.mean
-        self.variance = float(diagonal(self.covariance).mean()) or 1.0
+        self.variance = float(diagonal(self.covariance).sum()) / A.shape[1] or 1.0
 
     def minimised(self, penalty: float, model: Linear | None = None) -> Linear:
         """Return the best model, searched for from another one, or from zero."""
         xp = namespace(self.A)
-        device = device_of(self.A)
         strength = penalty * self.variance
         lower = xp.tril(cholesky(self.covariance / self.n_classes, strength))
 
         def at(parameters: np.ndarray) -> Linear:
-            values = to_device(parameters.reshape(-1, self.n_classes), device)
+            values = to_device(parameters.reshape(-1, self.n_classes), device_of(self.A))
             weights = solve_lower(lower, values[:-1], transposed=True)
             return Linear(weights, values[-1] - self.mean @ weights)
 
@@ -167,14 +169,40 @@ class LogLoss:
             value = loss + strength / 2 * float((model.weights**2).sum())
             return value, to_numpy(xp.concat([slope, total[None]])).ravel()
 
-        if model is None:
-            start = np.zeros((len(lower) + 1) * self.n_classes)
-        else:
-            bias = model.bias + self.mean @ model.weights
-            start = to_numpy(xp.concat([lower.T @ model.weights, bias[None]])).ravel()
+        start = np.zeros((len(lower) + 1) * self.n_classes)
+        if model is not None:
+            weights = model.weights if self.basis is None else self.basis.T @ model.weights
+            bias = model.bias + self.mean @ weights
+            start = to_numpy(xp.concat([lower.T @ weights, bias[None]])).ravel()
         options = {"maxiter": ITERATIONS, "ftol": LEAST_GAIN}
-        found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
-        return at(found.x)
+        found = at(minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x)
+        return found if self.basis is None else Linear(self.basis @ found.weights, found.bias)
+
+
+def row_space(A: Array) -> Array:
+    """Return orthonormal columns that span the rows of a matrix.
+
+    Examples
+    --------
+    >>> row_space(np.array([[3.0, 0.0, 4.0]])).round(3).tolist()
+    [[0.6], [0.0], [0.8]]
+    """
+    A = double(A)
+    squares, U = eigh(A @ A.T)
+    some = squares > NULL * squares[-1]
+    return A.T @ (U[:, some] / squares[some] ** 0.5)
+
+
+def in_order(rows: Array) -> Array:
+    """Return rows in an order that is the same however they came.
+
+    Examples
+    --------
+    >>> in_order(np.array([[4.0, 0.0], [1.0, 1.0]]))
+    array([[1., 1.],
+           [4., 0.]])
+    """
+    return take(rows, np.argsort(to_numpy(rows.sum(axis=1))))
 
 
 def cross_entropy(scores: Array, y: np.ndarray) -> tuple[float, Array]:

@@ -215,18 +215,3 @@ def unit(rows: Array) -> Array:
     xp = namespace(rows)
     lengths = xp.linalg.vector_norm(rows, axis=1, keepdims=True)
     return rows / xp.where(lengths > 0, lengths, 1.0)
-
-
-def check_positive(**options: float) -> None:
-    """Refuse options that are not greater than zero.
-
-    Examples
-    --------
-    >>> check_positive(ridge=0.1, nodes=0)
-    Traceback (most recent call last):
-        ...
-    clsnet.errors.ClsnetError: nodes=0 has to be greater than 0.
-    """
-    for name, value in options.items():
-        if not value > 0:
-            raise ClsnetError(f"{name}={value} has to be greater than 0.")
