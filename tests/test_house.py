@@ -32,7 +32,8 @@ GUESTS = (
 # Beside the ground floor, these work without torch.
 WITHOUT_TORCH = {"", "checks", "cli", "data", "estimator", "evaluation", "page", "reporting"}
 NAMES = ("", ".clsnet", ".clsnet_demo", ".clsnet_paper", ".learner", ".registry")
-NAMES += (".common", ".common.closed_form", ".common.random_layer", ".common.recursive_ridge")
+NAMES += (".common", ".common.closed_form", ".common.log_loss", ".common.random_layer")
+NAMES += (".common.recursive_ridge",)
 NAMES += (".acil", ".air", ".anacp", ".ds_al", ".fecam", ".klda", ".logistic", ".loranpac")
 NAMES += (".ncm", ".ranpac", ".slda")
 CLOSED_FORM = {f"clsnet.methods{name}" for name in NAMES}

@@ -3,7 +3,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from clsnet.errors import ClsnetError
-from clsnet.methods.logistic import METHOD, PENALTIES, Logistic, LogLoss, cross_entropy
+from clsnet.methods.common.log_loss import LogLoss, cross_entropy
+from clsnet.methods.logistic import METHOD, PENALTIES, Logistic
 
 
 @pytest.fixture(scope="module")

@@ -33,21 +33,22 @@ class Weights(NamedTuple):
 class AnaCP(ClosedForm):
     """Ridge regression to class means pushed apart, then to classes, on Gaussian samples.
 
-    Features have length one. Their class means are centred, whitened by the covariance that
-    classes share, and their singular values raised by one; the result, coloured and scaled to
-    length one, is the targets. Each head regresses to these from a random layer with GELU; its
-    outputs have length one. Their mean over heads goes through another such layer, from which a
-    second regression tells classes. That is learned from drawn samples: Gaussian, with the class
-    means and the shared covariance.
+    Features are scaled to length one. Their class means are centred and whitened by the covariance
+    that classes share; their singular values are raised by one. The result, whitened once more,
+    with the centre added and scaled to length one, is the target of each class. Every head is a
+    regression from a random layer with GELU to these targets, its outputs scaled to length one.
+    The mean over heads goes through another such layer, from which a second regression tells
+    classes. That one learns from samples that are drawn: Gaussian, with the class means and the
+    shared covariance.
 
-    No step depends on the order of tasks. The samples follow from the seed and are drawn anew when
-    a task has been learned.
+    No step depends on the order of tasks. Samples are drawn anew whenever a task has been learned,
+    and follow from the seed.
 
-    Released scripts adapt the network to the first task; here it stays as it is. The released code
-    weights the newest task's covariance twice, so that it depends on the order of tasks; here it is
-    the exact pooled one. The code colours by whitening a second time, and so does this. Its centred
-    means have a singular value that is zero, which it raises too, along a direction that rounding
-    decides; here that one is left alone.
+    Whitening a second time, where one would expect its inverse, is what the released code does. The
+    code counts the newest task's covariance twice, so that the order of tasks matters; here it is
+    the exact pooled one. Centred means have one singular value that is zero. The code raises that
+    one too, along a direction that rounding decides; here it stays zero. The released scripts adapt
+    the network to the first task before; here it is frozen, as for all other methods.
 
     Parameters
     ----------
@@ -190,5 +191,5 @@ METHOD = Method(
     reference="Momeni et al., AnaCP: Toward Upper-Bound Continual Learning via Analytic "
     "Contrastive Projection, NeurIPS 2025",
     without={"nodes": 1},
-    grid={"ridge": [1.0, 10.0, 100.0], "shrinkage": [1e-6, 1e-4]},
+    grid={"ridge": [1.0, 10.0, 100.0], "shrinkage": [1e-6, 1e-5, 1e-4]},
 )

@@ -201,5 +201,5 @@ METHOD = Method(
     reference="Goswami et al., FeCAM: Exploiting the Heterogeneity of Class Distributions in "
     "Exemplar-Free Continual Learning, NeurIPS 2023",
     without={"shrinkage": 1e9},  # the identity in place of the correlations
-    grid={"power": [0.5, 1.0], "shrinkage": [1.0, 3.0, 10.0]},
+    grid={"power": [0.25, 0.5, 1.0], "shrinkage": [0.3, 1.0, 3.0]},
 )

@@ -153,5 +153,5 @@ METHOD = Method(
     reference="Momeni et al., Continual Learning Using a Kernel-Based Method Over Foundation "
     "Models, AAAI 2025",
     without={"ridge": 1e9},  # the identity in place of the scatter
-    grid={"gamma": [1e-4, 1e-3, 1e-2], "ridge": [1e-4, 1e-3]},
+    grid={"gamma": [1e-4, 1e-3, 1e-2], "ridge": [1e-5, 1e-4, 1e-3]},
 )
