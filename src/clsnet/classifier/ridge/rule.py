@@ -18,6 +18,7 @@ START = GRID.index(1e-5)
 TIED = 1e-9  # errors that differ by less are the same, such as all those of a single sample
 COARSE = 512  # up to this size the walk begins at START, beyond where a quarter of the columns ends
 SURE = 3.0  # standard errors by which a smaller ridge must promise fewer wrong answers
+AMPLE = 2  # samples per column from which a smaller ridge hardly adds noise
 MOST_CLASSES = 2000  # error rates take the square of their number
 DIRECT = 1000  # up to this size a factorisation per ridge costs less than the steps of a quadrature
 
@@ -82,7 +83,9 @@ def regress(
     The least squared error is not the least number of wrong answers, which often needs a smaller
     ridge. The error rate to expect follows from the same sums and the class counts
     (`expected_error_rate`). From the ridge of generalised cross-validation the ridge is lowered
-    only as far as this rate falls by more than chance.
+    only as far as this rate falls by more than chance. Where it is lowered and there are more than
+    twice as many samples as columns, it is lowered by one step more: the rate is known to err on
+    the side of a large ridge, and the noise of a smaller one is little then.
 
     Parameters
     ----------
@@ -164,7 +167,9 @@ def _chosen(
             break
         known.append(rate)
     allowed = known[-1] + SURE * doubt(known[-1], equations.n_samples)
-    return start - next(i for i, rate in enumerate(known) if rate <= allowed), curve
+    steps = next(i for i, rate in enumerate(known) if rate <= allowed)
+    ample = equations.n_samples > AMPLE * equations.size
+    return max(start - steps - (1 if steps and ample else 0), 0), curve
 
 
 def _best(
