@@ -10,6 +10,7 @@ from sklearn.datasets import load_digits
 
 from clsnet.arrays.devices import to_device
 from clsnet.classifier.analytic import AnalyticClassifier
+from clsnet.classifier.ridge.error_curve import ErrorCurve
 from clsnet.classifier.ridge.error_rate import ScoreMoments, expected_error_rate
 from clsnet.classifier.ridge.factor import Factor
 from clsnet.classifier.ridge.normal_equations import NormalEquations
@@ -78,6 +79,23 @@ def test_moments_by_a_factor_are_those_of_the_samples(device: object) -> None:
         assert found is not None
         assert_same(found, literal, 1e-9)
         assert found.df == pytest.approx(literal.df, rel=0.05)  # by the Hutchinson estimator
+        assert found.df_of_noise == pytest.approx(literal.df_of_noise, rel=0.05)
+
+
+def test_moments_by_a_kept_factor_with_new_rows_are_those_of_all_samples() -> None:
+    A, y = digits()
+    old = equations_of(A[:-20], y[:-20])
+    ridge = 1e-3 * old.scale
+    factor = Factor.of(old.gram, ridge)
+    assert factor is not None
+    extended = factor.extended(A[-20:])
+    assert extended is not None
+    known = equations_of(A, y)
+    curve = ErrorCurve(known, extended)
+    for other in (ridge, 1.02 * ridge, ridge / 10**0.5):
+        found, literal = curve.moments(other), literal_moments(A, y, other)
+        assert_same(found, literal, 1e-4)
+        assert found.df == pytest.approx(literal.df, rel=0.05)
         assert found.df_of_noise == pytest.approx(literal.df_of_noise, rel=0.05)
 
 

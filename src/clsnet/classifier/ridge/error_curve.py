@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 
 from clsnet.arrays.devices import Array, namespace
+from clsnet.classifier.ridge.error_rate import ScoreMoments
 from clsnet.classifier.ridge.factor import Factor
 from clsnet.classifier.ridge.normal_equations import NormalEquations
 from clsnet.classifier.ridge.quadrature import Quadrature
@@ -15,6 +16,7 @@ from clsnet.classifier.ridge.quadrature import Quadrature
 GRID = tuple(10.0 ** (exponent / 2) for exponent in range(-18, 7))
 REACH = 3  # half powers of ten over which a quadrature is trusted to converge soon
 MOST_STEPS = 16
+SOLVED = 1e-5  # error of a solution whose scores are looked at
 ROUNDING = 1e-12
 
 
@@ -38,8 +40,16 @@ class ErrorCurve:
     @property
     def near(self) -> range:
         """Points of the grid that few steps reach."""
+        return self._around(REACH)
+
+    @property
+    def close(self) -> range:
+        """Points of the grid that very few steps reach."""
+        return self._around(1)
+
+    def _around(self, reach: int) -> range:
         centre = round(2 * math.log10(self.factor.ridge / self.equations.scale / GRID[0]))
-        return range(max(centre - REACH, 0), min(centre + REACH + 1, len(GRID)))
+        return range(max(centre - reach, 0), min(centre + reach + 1, len(GRID)))
 
     def lower(self, exact: Callable[[int], float]) -> Callable[[int, int], bool]:
         """Return whether one point of the grid has a lower error than another.
@@ -79,6 +89,16 @@ class ErrorCurve:
     def solution(self, ridge: float) -> Array:
         """Return ``(A'A + ridge I)^-1 A'Y``, as good as the steps so far make it."""
         return self.quadrature.solution(ridge, self.n_classes)
+
+    def moments(self, ridge: float) -> ScoreMoments:
+        """Return what is known of the scores at a ridge next to that of the factor."""
+        rate = self.quadrature.rate(ridge) ** 0.5
+        while self.quadrature.n_steps < 2 or rate**self.quadrature.n_steps > SOLVED:
+            self.quadrature.step()
+        inverse, squared = self.quadrature.forms(ridge)
+        n = self.n_classes
+        traces = float(inverse[n:].sum()), float(squared[n:].sum())
+        return self.equations.moments_of(self.solution(ridge), ridge, *traces)
 
     def bounds(self, ridge: float) -> tuple[float, float]:
         """Return the least and the largest error that further steps may lead to.

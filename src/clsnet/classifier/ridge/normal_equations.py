@@ -129,9 +129,6 @@ class NormalEquations:
     def score_moments(self, ridge: float, factor: Factor | None = None) -> ScoreMoments | None:
         """Return what is known of the scores ``A Omega``, or None if there is no solution.
 
-        With M for ``(A'A + ridge I)^-1`` and H for ``A M A'``, ``tr(H) = D - ridge tr(M)`` and
-        ``tr(H^2) = D - 2 ridge tr(M) + ridge^2 tr(M^2)``.
-
         Parameters
         ----------
         ridge
@@ -145,11 +142,23 @@ class NormalEquations:
             factor = Factor.of(self.gram, ridge)
         if factor is None:
             return None
-        omega, solved = factor.solve(self.cross), factor.solve(self.probes)
-        sums, xp = to_numpy(self.cross.T @ omega), namespace(omega)
-        df = self.size - ridge * float(xp.sum(self.probes * solved))
-        noise = df - self.size + df + ridge**2 * float(xp.sum(solved**2))
-        return ScoreMoments(sums, sums - ridge * to_numpy(omega.T @ omega), df, noise)
+        xp, solved = namespace(self.cross), factor.solve(self.probes)
+        traces = float(xp.sum(self.probes * solved)), float(xp.sum(solved**2))
+        return self.moments_of(factor.solve(self.cross), ridge, *traces)
+
+    def moments_of(
+        self, omega: Array, ridge: float, trace: float, trace_of_square: float
+    ) -> ScoreMoments:
+        """Return what is known of the scores ``A Omega``, of ``tr(M)`` and ``tr(M^2)``.
+
+        With M for ``(A'A + ridge I)^-1`` and H for ``A M A'``, ``tr(H) = D - ridge tr(M)`` and
+        ``tr(H^2) = D - 2 ridge tr(M) + ridge^2 tr(M^2)``.
+        """
+        sums = to_numpy(self.cross.T @ omega)
+        squares = sums - ridge * to_numpy(omega.T @ omega)
+        df = self.size - ridge * trace
+        noise = df - ridge * trace + ridge**2 * trace_of_square
+        return ScoreMoments(sums, squares, df, noise)
 
     def error(self, residual: float, left: float) -> float:
         """Return the error on data left out, over N; infinite where rounding would decide it."""

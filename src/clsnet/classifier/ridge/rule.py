@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from clsnet.arrays.devices import Array, namespace
 from clsnet.classifier.ridge.error_curve import GRID, ErrorCurve
-from clsnet.classifier.ridge.error_rate import doubt, expected_error_rate
+from clsnet.classifier.ridge.error_rate import ScoreMoments, doubt, expected_error_rate
 from clsnet.classifier.ridge.factor import Factor
 from clsnet.classifier.ridge.normal_equations import NormalEquations, left_out_error
 from clsnet.classifier.solvers import refine, solve_shared
@@ -159,9 +159,12 @@ def _chosen(
     if rule == "gcv" or counts is None or not 2 <= len(counts) <= MOST_CLASSES or not counts.all():
         return start, curve
     known: list[float] = []  # error rates at the start and below it
-    factor = None if curve is None else curve.factor
     for index in range(start, -1, -1):
-        found = equations.score_moments(GRID[index] * equations.scale, factor)
+        ridge = GRID[index] * equations.scale
+        if curve is not None and curve.factor.n_rows and index in curve.close:
+            found: ScoreMoments | None = curve.moments(ridge)  # the matrix has no factor yet
+        else:
+            found = equations.score_moments(ridge, None if curve is None else curve.factor)
         rate = 1.0 if found is None else expected_error_rate(found, counts)
         if known and rate >= known[-1]:
             break
