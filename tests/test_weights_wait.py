@@ -131,7 +131,8 @@ def test_a_model_that_forgot_all_it_waited_for_can_be_saved(small, vectors, tmp_
 
 def test_a_small_task_leaves_the_large_matrix_alone(small, vectors, tmp_path):
     first, second = vectors[:2]
-    model = small(groups=20, ridge=1e-3).partial_fit(first.X_train, first.y_train)
+    options = {"backbone": "identity", "groups": 20, "ridge": 1e-3}
+    model = small(**options).partial_fit(first.X_train, first.y_train)
     before = model.classifier_.traces["total"].gram
     for rows in (slice(0, 4), slice(4, 7)):
         model.partial_fit(second.X_train[rows], second.y_train[rows])
@@ -141,7 +142,7 @@ def test_a_small_task_leaves_the_large_matrix_alone(small, vectors, tmp_path):
     assert len(seen.rows) == 7
     model.save(tmp_path / "m.clsnet")
 
-    whole = small(groups=20, ridge=1e-3).partial_fit(first.X_train, first.y_train)
+    whole = small(**options).partial_fit(first.X_train, first.y_train)
     whole.partial_fit(second.X_train[:7], second.y_train[:7])
     expected = whole.classifier_.omega
     for found in (model, load(tmp_path / "m.clsnet")):
@@ -159,9 +160,10 @@ def test_a_small_task_leaves_the_large_matrix_alone(small, vectors, tmp_path):
 
 
 def test_a_precision_rounds_products_and_is_saved(small, vectors, tmp_path):
-    exact = learn_all(small(ridge=1e-2), vectors).classifier_.traces["total"].gram
+    options = {"ridge": 1e-2, "backbone": "identity"}
+    exact = learn_all(small(**options), vectors).classifier_.traces["total"].gram
     for precision, relative in (("float32", 1e-6), ("tf32", 1e-2), ("bfloat16", 2e-2)):
-        model = learn_all(small(ridge=1e-2, precision=precision), vectors)
+        model = learn_all(small(precision=precision, **options), vectors)
         gram = model.classifier_.traces["total"].gram
         assert gram.dtype == np.float64
         assert 0 < np.linalg.norm(gram - exact) / np.linalg.norm(exact) < relative

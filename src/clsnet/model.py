@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from clsnet.arrays.devices import Array, Device, library, namespace, resolve_device, to_device
+from clsnet.arrays.devices import Array, library, namespace, resolve_device, to_device
 from clsnet.arrays.devices import to_numpy as as_numpy
 from clsnet.arrays.ranks import share
 from clsnet.classifier.analytic import AnalyticClassifier
@@ -168,10 +168,11 @@ class Model:
         header, arrays = model_file.read(Path(path))
         extractor = _extractor_from(header, arrays)
         parameters = _parameters_from(header, extractor)
-        classifier = _classifier_from(header, arrays, rule_of(parameters), place)
+        extractor = extractor.to(place)
+        blank = new_classifier(rule_of(parameters), extractor)
         return cls(
-            extractor.to(place),
-            classifier,
+            extractor,
+            _restored(blank, header, arrays),
             tuple(header["sample_shape"]),
             parameters,
             header.get("feature_names"),
@@ -246,7 +247,7 @@ def new_classifier(rule: Rule, extractor: Extractor) -> AnalyticClassifier:
     size, device = extractor.dimension, extractor.device
     xp = library(device)
     none = xp.zeros((size, 0), dtype=xp.float64, device=device)
-    return AnalyticClassifier(rule, size, device, omega=none)
+    return AnalyticClassifier(rule, size, device, omega=none, intercept=extractor.intercept)
 
 
 def _parameters_from(header: dict[str, Any], extractor: Extractor) -> dict[str, Any]:
@@ -268,28 +269,25 @@ def _extractor_from(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Ex
     return extractor
 
 
-def _classifier_from(
-    header: dict[str, Any], arrays: dict[str, np.ndarray], rule: Rule, device: Device
+def _restored(
+    blank: AnalyticClassifier, header: dict[str, Any], arrays: dict[str, np.ndarray]
 ) -> AnalyticClassifier:
-    """Return the classifier with all that it remembers."""
+    """Return a classifier with all that it remembers."""
     traces = {}
     for i, saved in enumerate(header["traces"]):
         parts = _below(f"trace.{i}.", arrays)
-        kind = FewSamples if "rows" in parts else CURVATURES[rule.curvature]
+        kind = FewSamples if "rows" in parts else CURVATURES[blank.rule.curvature]
         traces[saved["key"]] = kind(
             labels=saved["labels"],
             n_samples=saved["n_samples"],
-            **{name: to_device(value, device) for name, value in parts.items()},
+            **{name: to_device(value, blank.device) for name, value in parts.items()},
         )
-    omega = to_device(arrays["omega"], device)
     counts = [dict(map(tuple, pairs)) for pairs in header["tasks"]]
     weights = [dict(map(tuple, pairs)) for pairs in header.get("weights", [()] * len(counts))]
-    return AnalyticClassifier(
-        rule=rule,
-        dimension=len(omega),
-        device=device,
+    return replace(
+        blank,
         labels=header["labels"],
-        omega=omega,
+        omega=to_device(arrays["omega"], blank.device),
         traces=traces,
         tasks=list(map(LearnedTask, counts, weights)),
         calibration=_calibration_from(header),

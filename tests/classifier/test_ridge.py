@@ -26,7 +26,7 @@ def literal_error(A, Y, ridge):
 
 
 def error(A, Y, ridge):
-    return left_out_error(A.T @ A, A.T @ Y, len(A), ridge)
+    return left_out_error(NormalEquations(A.T @ A, A.T @ Y, len(A)), ridge)
 
 
 @settings(deadline=None, max_examples=30)

@@ -129,7 +129,7 @@ def sums_of(n, seed, noise):
 @pytest.mark.parametrize("noise", [0.0, 0.5, 1.0])
 def test_one_factorisation_chooses_the_ridge_that_many_would(n, noise):
     sums = sums_of(n, n, noise)
-    errors = [left_out_error(sums.gram, sums.cross, n, r * sums.scale) for r in GRID]
+    errors = [left_out_error(sums, r * sums.scale) for r in GRID]
     lows = [
         i
         for i in range(len(GRID))
@@ -155,7 +155,7 @@ def test_bounds_hold_the_error_that_a_factorisation_finds(step):
     sums = sums_of(600, 3, 0.2)
     curve = ErrorCurve(sums, Factor.of(sums.gram, GRID[START + 4] * sums.scale))
     ridge = GRID[START + 4 + step] * sums.scale
-    exact = left_out_error(sums.gram, sums.cross, sums.n_samples, ridge)
+    exact = left_out_error(sums, ridge)
     widths = []
     for _ in range(8):
         least, most = curve.bounds(ridge)

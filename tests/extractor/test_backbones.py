@@ -12,6 +12,7 @@ from clsnet.extractor.backbones import (
     GROUP,
     OURS,
     SOURCES,
+    Columns,
     auto_backbone,
     backbone_class,
     is_registered,
@@ -22,7 +23,7 @@ from clsnet.extractor.backbones import (
 @pytest.mark.parametrize(
     "name, shape, kind",
     [
-        ("auto", (64,), Identity),
+        ("auto", (64,), Columns),
         ("auto", (8, 8), Patches),
         ("auto", (3, 8, 8), Patches),
         ("identity", (8, 8), Identity),
@@ -208,5 +209,5 @@ print(*({"torch", "sklearn", "scipy", "onnx", "PIL"} & set(sys.modules)))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     modules, foreign = done.stdout.splitlines()
     names = {module.rpartition(".")[2] for module in modules.split()}
-    assert names == {"backbones", "base", "identity", "patches", "responses"}
+    assert names == {"backbones", "base", "columns", "identity", "patches", "responses"}
     assert foreign == ""

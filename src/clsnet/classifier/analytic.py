@@ -29,6 +29,7 @@ from clsnet.classifier.learned_task import LearnedTask
 from clsnet.classifier.ridge.factor import Factor
 from clsnet.classifier.ridge.normal_equations import NormalEquations, left_out_error
 from clsnet.classifier.ridge.rule import Regression, regress
+from clsnet.classifier.ridge.standardised import Standardised
 from clsnet.classifier.rule import TOTAL, Rule
 from clsnet.classifier.solvers import System
 from clsnet.classifier.sums import Batch, Label, Sums, all_reduced
@@ -65,6 +66,10 @@ class AnalyticClassifier:
         Whether tasks were observed that `omega` and `calibration` do not know of yet.
     factor
         A factorisation of the sums, if one is at hand; neither saved nor copied.
+    intercept
+        The number of a constant column of A. All others are then standardised when weights are
+        solved for, by means and variances that follow from the sums, and it is not penalised.
+        None: columns are taken as they are.
 
     Examples
     --------
@@ -84,6 +89,14 @@ class AnalyticClassifier:
     calibration: Calibration = field(default_factory=Calibration)
     stale: bool = False
     factor: Factor | None = field(default=None, repr=False, compare=False)
+    intercept: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.intercept is not None and (self.rule.curvature != "full" or 3 in self.rule.terms):
+            raise ClsnetError(
+                'columns are standardised from sums, which needs curvature="full" and terms '
+                'without 3; choose them, or backbone="identity".'
+            )
 
     def scores(self, A: Array) -> Array:
         """Return ``A Omega_{1:T}``, float64, one column per class."""
@@ -138,8 +151,8 @@ class AnalyticClassifier:
             equations = NormalEquations(None, cross, n_samples, few[0].rows, sizes)
         else:
             equations = NormalEquations(seen.gram, cross, n_samples, counts=sizes)
-        as_kept = self.rule.retain == TOTAL and weights == [1.0]
-        found = regress(equations, self.rule.ridge, self.factor if as_kept else None)
+        as_kept = self.rule.retain == TOTAL and weights == [1.0] and self.intercept is None
+        found = self._regress(equations, self.factor if as_kept else None)
         return replace(
             self,
             # In the layout in which it is saved: another one would round otherwise.
@@ -177,6 +190,13 @@ class AnalyticClassifier:
         return replace(left, omega=omega, calibration=calibration)
 
     # -------------------------------------------------------------- consolidation
+
+    def _regress(self, equations: NormalEquations, kept: Factor | None = None) -> Regression:
+        """Solve for the weights, of standardised columns if the rule says so."""
+        if self.intercept is None:
+            return regress(equations, self.rule.ridge, kept)
+        scaled = Standardised.of(equations, self.intercept)
+        return scaled.restored(regress(scaled.equations, self.rule.ridge))
 
     @property
     def _n_tasks(self) -> int:
@@ -231,9 +251,14 @@ class AnalyticClassifier:
                 ]
             for key, some in groups:
                 if key not in parts:
-                    parts[key] = Sums(self.dimension, self.device, self.rule.precision)
+                    parts[key] = self._no_sums()
                 parts[key].add(*some)
-        return all_reduced(parts, Sums(self.dimension, self.device, self.rule.precision))
+        return all_reduced(parts, self._no_sums())
+
+    def _no_sums(self) -> Sums:
+        """Return the sums of nothing; variances would not survive products of single precision."""
+        precision = self.rule.precision if self.intercept is None else "float64"
+        return Sums(self.dimension, self.device, precision)
 
     def _consolidate(
         self, current: Trace, labels: list[Label], n_tasks: int
@@ -251,16 +276,18 @@ class AnalyticClassifier:
         if system.diagonal is not None and isinstance(current, FullTrace):
             # A diagonal is no Gram matrix of data: ridge and noise come from the task itself.
             gram, cross, n_samples = current.gram, current.cross, current.n_samples
+        equations = NormalEquations(gram, cross, n_samples)
         third = 3 in self.rule.terms and len(self.labels) > 0
         if third:
-            ridge, error = 1.0, left_out_error(gram, cross, n_samples, 1.0)
+            ridge, error = 1.0, left_out_error(equations, 1.0)
             system.rhs[:, : len(self.labels)] += self.omega
         else:
-            alone = regress(NormalEquations(gram, cross, n_samples), self.rule.ridge)
-            ridge, error = alone.ridge, alone.error
-        own = diagonal(system.shared)
-        own += ridge
-        omega = system.solve()
+            alone = self._regress(equations)
+            ridge, error, omega = alone.ridge, alone.error, alone.omega
+        if third or system.diagonal is not None:
+            own = diagonal(system.shared)
+            own += ridge
+            omega = system.solve()
         xp = namespace(omega)
         if not bool(xp.all(xp.isfinite(omega))):
             raise ClsnetError(TOO_LARGE)

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from clsnet.estimator.presets import PLACED, PRESETS, TAPS, VIEWS, network_augmentation
 from clsnet.extractor import Augmentation, Extractor
-from clsnet.extractor.backbones import is_photograph, resolve_backbone
+from clsnet.extractor.backbones import Columns, is_photograph, resolve_backbone
 from clsnet.extractor.backbones.network import Network
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ def new_extractor(model: CLSNet, sample_shape: tuple[int, ...]) -> Extractor:
     """
     preset = PRESETS[model.preset] if model.preset and len(sample_shape) > 1 else {}
     chosen = model.backbone
+    if chosen == "auto" and len(sample_shape) == 1:
+        n_nodes = model.groups * model.group_size
+        chosen = Columns(n_nodes) if keeps_sums(model) else "identity"
     if chosen == "auto" and not is_photograph(sample_shape):
         chosen = preset.get("backbone", "auto")
     size = model.preset or "fast"
@@ -42,7 +45,7 @@ def new_extractor(model: CLSNet, sample_shape: tuple[int, ...]) -> Extractor:
     backbone = resolve_backbone(chosen, sample_shape, taps, views, PLACED[size])
     connection = model.connection
     if connection == "auto":
-        connection = preset.get("connection", "A")
+        connection = preset.get("connection", "Z" if backbone.standardised else "A")
     augmentation = model.augmentation or Augmentation(
         connection, model.groups, model.group_size, model.activation, model.alpha
     )
@@ -54,3 +57,15 @@ def new_extractor(model: CLSNet, sample_shape: tuple[int, ...]) -> Extractor:
         seed=int(check_random_state(model.random_state).randint(2**31)),
         cache=None if model.cache is None else Path(model.cache),
     )
+
+
+def keeps_sums(model: CLSNet) -> bool:
+    """Whether a model's weights follow from sums, by which columns can be standardised.
+
+    Examples
+    --------
+    >>> from clsnet import CLSNet
+    >>> keeps_sums(CLSNet()), keeps_sums(CLSNet.paper())
+    (True, False)
+    """
+    return model.curvature == "full" and 3 not in model.terms

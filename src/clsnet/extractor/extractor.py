@@ -147,6 +147,14 @@ class Extractor:
         return self
 
     @property
+    def intercept(self) -> int | None:
+        """The number of the constant column of A, if the others are to be standardised."""
+        if not self.backbone.standardised or self.augmentation.connection in ("G", "G*"):
+            return None
+        is_last = self.augmentation.connection == "Z"
+        return (self.dimension if is_last else len(self.augmentation.weight)) - 1
+
+    @property
     def sees_task(self) -> bool:
         """Whether the maps depend on the samples that they were fitted to."""
         return self.backbone.sees_task or self.augmentation.tuned

@@ -116,7 +116,7 @@ class ErrorCurve:
         )
         residual = self.equations.residual(ridge, *now[:2])
         left = self.equations.left(ridge, now[2])
-        doubt, other = inverse + ridge * squared, ridge * trace
+        doubt, other = inverse + ridge * squared, self.equations.caution * ridge * trace
         least = self.equations.error(residual - doubt, left + other)
         if self.equations.error(residual + doubt, left + other) < least:  # more steps may tell
             least = 0.0

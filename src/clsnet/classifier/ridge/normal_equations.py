@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,6 +36,15 @@ class NormalEquations:
         A few rows of A, or a factor of their Gram matrix. It is multiplied only if it must be.
     counts
         Samples of each class, in the order of the columns of `cross`, if they are known.
+    squared_targets
+        ``|Y|^2``, if it is not N, as it is of one-hot rows.
+    n_fixed
+        Degrees of freedom that are used already: one where the mean was taken off A and Y.
+    caution
+        How much each further degree of freedom counts in generalised cross-validation. More than 1
+        makes it less likely that an error looks small because it could not be told from noise.
+    least_ridge
+        The smallest ridge to choose, relative to the mean diagonal of ``A'A``.
     """
 
     base: Array | None
@@ -43,6 +52,10 @@ class NormalEquations:
     n_samples: float
     rows: Array | None = None
     counts: np.ndarray | None = None
+    squared_targets: float | None = None
+    n_fixed: int = 0
+    caution: float = 1.0
+    least_ridge: float = 0.0
 
     @property
     def size(self) -> int:
@@ -105,26 +118,30 @@ class NormalEquations:
         rows = None if self.rows is None else self.rows[:, own]
         if base is not None and rows is not None:
             base, rows = plus_gram(base, rows), None
-        return NormalEquations(base, self.cross[own], self.n_samples, rows)
+        return replace(self, base=base, cross=self.cross[own], rows=rows)
 
     def residual(self, ridge: float, inverse: float, squared: float) -> float:
         """Return ``|Y - A Omega|^2``, of ``tr(B'MB)`` and ``tr(B'MMB)``.
 
         B is ``A'Y`` and M is ``(A'A + ridge I)^-1``, so ``Omega = M B`` and
-        ``|Y - A Omega|^2 = N - tr(Omega'B) - ridge |Omega|^2``.
+        ``|Y - A Omega|^2 = |Y|^2 - tr(Omega'B) - ridge |Omega|^2``.
         """
-        return self.n_samples - inverse - ridge * squared
+        targets = self.n_samples if self.squared_targets is None else self.squared_targets
+        return targets - inverse - ridge * squared
 
     def left(self, ridge: float, trace: float) -> float:
         """Return ``N - df``, of ``tr(M)``."""
-        return self.n_samples - (self.size - ridge * trace)
+        return self._left(self.size - ridge * trace)
 
     def left_out_error(self, ridge: float) -> float:
         """Return the error on data left out, over N: generalised cross-validation."""
         if self.spectrum is None:
-            return left_out_error(self.gram, self.cross, self.n_samples, ridge)
+            return left_out_error(self, ridge)
         inverse, squared, df = self.spectrum.sums(ridge)
-        return self.error(self.residual(ridge, inverse, squared), self.n_samples - df)
+        return self.error(self.residual(ridge, inverse, squared), self._left(df))
+
+    def _left(self, df: float) -> float:
+        return self.n_samples - self.n_fixed - self.caution * df
 
     def score_moments(self, ridge: float, factor: Factor | None = None) -> ScoreMoments | None:
         """Return what is known of the scores ``A Omega``, or None if there is no solution.
@@ -137,7 +154,7 @@ class NormalEquations:
             A factor of ``A'A + ridge I``; one of another ridge is of no use.
         """
         if self.spectrum is not None:
-            return self.spectrum.moments(ridge)
+            return replace(self.spectrum.moments(ridge), centred=self.n_fixed > 0)
         if factor is None or factor.ridge != ridge or factor.n_rows:
             factor = Factor.of(self.gram, ridge)
         if factor is None:
@@ -158,7 +175,7 @@ class NormalEquations:
         squares = sums - ridge * to_numpy(omega.T @ omega)
         df = self.size - ridge * trace
         noise = df - ridge * trace + ridge**2 * trace_of_square
-        return ScoreMoments(sums, squares, df, noise)
+        return ScoreMoments(sums, squares, df, noise, centred=self.n_fixed > 0)
 
     def error(self, residual: float, left: float) -> float:
         """Return the error on data left out, over N; infinite where rounding would decide it."""
@@ -167,11 +184,10 @@ class NormalEquations:
         return residual / left**2
 
 
-def left_out_error(gram: Array, cross: Array, n_samples: float, ridge: float) -> float:
+def left_out_error(equations: NormalEquations, ridge: float) -> float:
     """Return the error on data left out, over N, by a Cholesky factorisation."""
-    xp = namespace(gram)
-    equations = NormalEquations(gram, cross, n_samples)
-    lower = cholesky(gram, ridge)
+    cross, xp = equations.cross, namespace(equations.cross)
+    lower = cholesky(equations.gram, ridge)
     if lower is None:
         return math.inf
     n_classes = cross.shape[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import warnings
 from collections.abc import Callable
@@ -100,9 +101,7 @@ def regress(
     scale, spectrum = equations.scale, equations.spectrum
     if spectrum is not None and ridge != 0:
         value = scale * (GRID[_chosen(equations, ridge)[0]] if isinstance(ridge, str) else ridge)
-        inverse, squared, df = spectrum.sums(value)
-        left = equations.n_samples - df
-        error = equations.error(equations.residual(value, inverse, squared), left)
+        error, df = equations.left_out_error(value), spectrum.sums(value)[2]
         return Regression.of(equations, value, spectrum.solution(value), error, df)
     usable = kept is not None and (kept.ridge > 0 or ridge == 0)
     curve = ErrorCurve(equations, kept) if kept is not None and usable else None
@@ -123,8 +122,7 @@ def regress(
 
 def _by_factor(equations: NormalEquations, value: float, curve: ErrorCurve) -> Regression:
     """Solve for one ridge, by a factor of that ridge or of one close to it."""
-    factor, cross = curve.factor, equations.cross
-    left = equations.left(value, curve.trace(value))
+    factor, cross, trace = curve.factor, equations.cross, curve.trace(value)
     if factor.ridge == value and not factor.n_rows:
         omega = factor.solve(cross)
     else:
@@ -138,16 +136,17 @@ def _by_factor(equations: NormalEquations, value: float, curve: ErrorCurve) -> R
         omega = found
     xp = namespace(omega)
     inverse, squared = float(xp.sum(omega * cross)), float(xp.sum(omega**2))
-    error = equations.error(equations.residual(value, inverse, squared), left)
-    return Regression.of(equations, value, omega, error, equations.n_samples - left, factor)
+    residual = equations.residual(value, inverse, squared)
+    error = equations.error(residual, equations.left(value, trace))
+    return Regression.of(equations, value, omega, error, equations.size - value * trace, factor)
 
 
 def _least_norm(equations: NormalEquations, value: float) -> Regression:
     """Solve a system that has no factor; its degrees of freedom count as all that there can be."""
-    gram, cross, n_samples = equations.gram, equations.cross, equations.n_samples
-    error = left_out_error(gram, cross, n_samples, value)
-    omega = solve_shared(gram, cross, value)
-    return Regression.of(equations, value, omega, error, min(n_samples, equations.size))
+    error = left_out_error(equations, value)
+    omega = solve_shared(equations.gram, equations.cross, value)
+    df = min(equations.n_samples - equations.n_fixed, equations.size)
+    return Regression.of(equations, value, omega, error, df)
 
 
 def _chosen(
@@ -159,7 +158,7 @@ def _chosen(
     if rule == "gcv" or counts is None or not 2 <= len(counts) <= MOST_CLASSES or not counts.all():
         return start, curve
     known: list[float] = []  # error rates at the start and below it
-    for index in range(start, -1, -1):
+    for index in range(start, _grid(equations)[0] - 1, -1):
         ridge = GRID[index] * equations.scale
         if curve is not None and curve.factor.n_rows and index in curve.close:
             found: ScoreMoments | None = curve.moments(ridge)  # the matrix has no factor yet
@@ -180,10 +179,12 @@ def _best(
 ) -> tuple[int, ErrorCurve | None]:
     """Return the point of the grid with the least error, and the curve that has shown it."""
     size, few = equations.size, equations.spectrum is not None
+    within = _grid(equations)
     if few:
         start = len(GRID) - 1
     else:
         start = START if size <= COARSE else _best(equations.some(size // 4))[0]
+    start = max(start, within[0])
 
     @functools.cache
     def error(index: int) -> float:
@@ -195,16 +196,21 @@ def _best(
             if factor is None:
                 break
             curve = ErrorCurve(equations, factor)
-        near = curve.near
+        near = range(max(curve.near[0], within[0]), curve.near[-1] + 1)
         best = _downhill(start, curve.lower(error), near) if start in near else start
-        if best in near and (best not in (near[0], near[-1]) or best in (0, len(GRID) - 1)):
+        if best in near and (best not in (near[0], near[-1]) or best in (within[0], within[-1])):
             return best, curve
         start, curve = best, None
 
     def lower(i: int, j: int) -> bool:
         return error(i) < (1 - TIED) * error(j)
 
-    return _downhill(start, lower, range(len(GRID))), None
+    return _downhill(start, lower, within), None
+
+
+def _grid(equations: NormalEquations) -> range:
+    """Return the points of the grid that may be chosen."""
+    return range(bisect.bisect_left(GRID, equations.least_ridge), len(GRID))
 
 
 def _downhill(start: int, lower: Callable[[int, int], bool], within: range) -> int:

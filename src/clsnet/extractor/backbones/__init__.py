@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones.base import Backbone
+from clsnet.extractor.backbones.columns import Columns
 from clsnet.extractor.backbones.identity import Identity
 from clsnet.extractor.backbones.patches import Patches
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 GROUP = "clsnet.backbones"
 PHOTOGRAPH = 96
 OURS = {
+    "columns": "columns:Columns",
     "identity": "identity:Identity",
     "patches": "patches:Patches",
     "efficientnet-lite0": "efficientnet_lite:EfficientNetLite",
@@ -59,6 +61,7 @@ LAZY = {
 __all__ = [
     "Backbone",
     "CallableBackbone",
+    "Columns",
     "EfficientNetLite",
     "HuggingFace",
     "Identity",
@@ -97,10 +100,10 @@ def auto_backbone(sample_shape: tuple[int, ...]) -> str:
     Examples
     --------
     >>> auto_backbone((784,)), auto_backbone((28, 28)), auto_backbone((3, 224, 224))
-    ('identity', 'patches', 'efficientnet-lite0')
+    ('columns', 'patches', 'efficientnet-lite0')
     """
     if len(sample_shape) == 1:
-        return "identity"
+        return "columns"
     return "efficientnet-lite0" if is_photograph(sample_shape) else "patches"
 
 
@@ -154,7 +157,7 @@ def resolve_backbone(
     >>> type(resolve_backbone("auto", (28, 28))).__name__
     'Patches'
     >>> type(resolve_backbone("auto", (784,))).__name__
-    'Identity'
+    'Columns'
     """
     if isinstance(backbone, Backbone):
         return backbone

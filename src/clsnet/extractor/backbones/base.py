@@ -33,6 +33,8 @@ class Backbone(abc.ABC):
     gpu_batch_size: ClassVar[int] = 4096
     sees_task: ClassVar[bool] = True
     """Whether `fit` looks at more of the samples than their shape."""
+    standardised: ClassVar[bool] = False
+    """Whether columns of Z are to be standardised by the sums that a classifier keeps."""
     device: Device = CPU
     held: bool = False
     """Whether a saved model holds the weights of a frozen network."""

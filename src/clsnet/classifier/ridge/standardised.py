@@ -1,0 +1,111 @@
+"""Columns standardised after their sums were taken: exactly, and whatever the order was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from clsnet.arrays.devices import Array, namespace
+from clsnet.arrays.linalg import diagonal, product
+from clsnet.classifier.ridge.normal_equations import NormalEquations
+from clsnet.classifier.ridge.rule import Regression
+
+ROUNDING = 1e-12  # a variance below this share of the mean square is one of rounding
+CAUTION = 1.1  # columns of vectors hold outliers, whose leverage an average one understates
+LEAST_RIDGE = 1e-4  # what varies by less than 1 % of a column is taken for noise
+FAINT = 1e-6  # of the mean square, added to the variance: what rounding would blur counts less
+
+
+@dataclass(frozen=True)
+class Standardised:
+    """The equations of columns with mean 0 and variance 1, and the way back.
+
+    One column of A is constant. Its products with the others are their sums, so means and variances
+    follow from ``A'A``. Ridge regression on standardised columns is ridge regression with a penalty
+    on each weight that is proportional to the variance of its column, and none on the constant.
+
+    Attributes
+    ----------
+    equations
+        Those of the standardised columns and centred targets. The constant column is zero in them.
+    factor
+        What columns were multiplied by; zero where a column is constant.
+    sums
+        The constant column of ``A'A``.
+    targets
+        The constant column's row of ``A'Y``.
+    intercept
+        The number of the constant column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from clsnet.classifier.ridge.rule import regress
+    >>> A = np.array([[1.0, 10.0], [1.0, 10.0], [1.0, 30.0], [1.0, 30.0]])
+    >>> Y = np.array([[1.0], [1.0], [0.0], [0.0]])
+    >>> found = Standardised.of(NormalEquations(A.T @ A, A.T @ Y, 4), intercept=0)
+    >>> found.equations.gram.round(4)
+    array([[0., 0.],
+           [0., 4.]])
+    >>> found.restored(regress(found.equations, ridge=1.0)).omega.round(4)
+    array([[ 1.1667 ],
+           [-0.0333]])
+    """
+
+    equations: NormalEquations
+    factor: Array
+    sums: Array
+    targets: Array
+    intercept: int
+
+    @classmethod
+    def of(cls, equations: NormalEquations, intercept: int) -> Standardised:
+        """Standardise all columns but one, which is constant."""
+        cross, n_samples = equations.cross, equations.n_samples
+        xp = namespace(cross)
+        gram, rows = None, equations.rows
+        if equations.base is None and rows is not None:
+            along = rows[:, intercept]
+            sums, squares = rows.T @ along, xp.sum(rows**2, axis=0)
+            rows = rows - along[:, None] * (sums / sums[intercept])
+            spread = xp.sum(rows**2, axis=0)
+        else:
+            gram, rows = equations.gram, None
+            sums, squares = gram[:, intercept], diagonal(gram)
+            gram = gram - sums[:, None] * (sums / sums[intercept])
+            spread = diagonal(gram)
+        varies = spread > ROUNDING * squares
+        variance = xp.where(varies, spread + FAINT * squares, 1.0) / n_samples
+        factor = xp.where(varies, variance**-0.5, 0.0)
+        factor[intercept] = 0.0
+        targets = cross[intercept]
+        means = targets / sums[intercept]
+        known = equations.squared_targets
+        standardised = NormalEquations(
+            base=None if gram is None else factor[:, None] * gram * factor,
+            cross=factor[:, None] * (cross - sums[:, None] * means),
+            n_samples=n_samples,
+            rows=None if rows is None else rows * factor,
+            counts=equations.counts,
+            squared_targets=(n_samples if known is None else known) - float(targets @ means),
+            n_fixed=1,
+            caution=CAUTION,
+            least_ridge=LEAST_RIDGE,
+        )
+        return cls(standardised, factor, sums, targets, intercept)
+
+    def restored(self, found: Regression) -> Regression:
+        """Return the solution for A and Y, of one for the standardised columns."""
+        omega = self.factor[:, None] * found.omega
+        n = self.sums[self.intercept]
+        omega[self.intercept] = (self.targets - product(self.sums[None, :], omega)[0]) / n
+        n_samples = self.equations.n_samples
+        shares = self.targets / (n * n_samples) ** 0.5
+        of_means = n_samples * shares[:, None] * shares
+        return replace(
+            found,
+            omega=omega,
+            df=found.df + 1,
+            sums=found.sums + of_means,
+            squares=found.squares + of_means,
+            factor=None,
+        )

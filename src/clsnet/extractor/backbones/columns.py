@@ -1,0 +1,97 @@
+"""Vectors: their columns, and random nodes of these on several scales; no data needed."""
+
+from __future__ import annotations
+
+import functools
+from typing import ClassVar
+
+import numpy as np
+
+from clsnet.arrays.devices import Array, device_of, namespace, to_device
+from clsnet.errors import ClsnetError
+from clsnet.extractor.backbones.base import Backbone
+
+SCALES = ((10.0, 10.0), (1.0, 1.0), (1.0, 0.01), (1.0, 100.0))
+"""Factors a and s of ``a arcsinh(x / s)``, what nodes see; the first two are close to x."""
+CLOSE = 2
+FEW, MANY = 3, 12  # inputs of a node of either half
+FEW_WEIGHT, MANY_WEIGHT = 0.87, 0.55  # deviation of a node whose inputs have deviation 1
+LEAST = 1e-150  # a number below this has no square
+
+
+class Columns(Backbone):
+    """Columns of any scale: x as it is, and random Fourier features that need no scale to be known.
+
+    A node is the cosine of a random sum of ``arcsinh(x / s)`` for some columns and some s. That is
+    x / s for small values and a signed logarithm for large ones, so that one large value moves it
+    little. One half of the nodes sees a few columns at any s each, the other half more of them
+    close to x. All of this follows from the seed and the number of columns alone. It has no common
+    scale; the classifier standardises it by the sums that it keeps anyway.
+
+    Parameters
+    ----------
+    n_nodes
+        How many random nodes.
+
+    Examples
+    --------
+    >>> backbone = Columns(n_nodes=4)
+    >>> X = np.array([[5.1, 3.5], [7.0, 3.2]])
+    >>> backbone.fit(X[:1], np.random.RandomState(0))
+    >>> backbone.transform(backbone.as_input(X)).shape
+    (2, 6)
+    """
+
+    name = "columns"
+    sees_task: ClassVar[bool] = False
+    standardised: ClassVar[bool] = True
+    fitted = ("seed",)
+    seed: Array
+
+    def __init__(self, n_nodes: int = 900) -> None:
+        self.n_nodes = n_nodes
+        self.seed = np.zeros((), np.int64)
+
+    def fit(self, X: np.ndarray, random: np.random.RandomState) -> None:
+        """Draw the seed of the nodes."""
+        if X.ndim != 2:
+            raise ClsnetError(f"the columns backbone needs vectors, not samples of {X.shape[1:]}.")
+        self.seed = np.array(random.randint(2**31), np.int64)
+
+    def as_input(self, X: np.ndarray) -> np.ndarray:
+        """Return a copy in double precision."""
+        X = np.array(X, dtype=np.float64)
+        largest = abs(X).max(axis=1, initial=0)
+        if ((largest > 0) & (largest < LEAST)).any():
+            raise ClsnetError("a sample holds only values too small to be squared; scale them up.")
+        return X
+
+    def transform(self, X: Array) -> Array:
+        """Return x and the nodes."""
+        xp = namespace(X)
+        seen = xp.concat([scale * xp.asinh(X / over) for scale, over in SCALES], axis=1)
+        drawn = nodes(int(self.seed), X.shape[1], self.n_nodes)
+        weights, phases = (to_device(array, device_of(X)) for array in drawn)
+        return xp.concat([X, xp.cos(seen @ weights + phases)], axis=1)
+
+
+@functools.lru_cache(maxsize=16)
+def nodes(seed: int, n_columns: int, n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights of nodes, one column each, and their phases.
+
+    Examples
+    --------
+    >>> weights, phases = nodes(seed=0, n_columns=64, n_nodes=4)
+    >>> weights.shape, (weights != 0).sum(axis=0).tolist()
+    ((256, 4), [3, 3, 12, 12])
+    """
+    random = np.random.RandomState(seed)
+    n_seen, n_close = len(SCALES) * n_columns, CLOSE * n_columns
+    weights = np.zeros((n_seen, n_nodes))
+    for node in range(n_nodes):
+        few = node < n_nodes // 2
+        n_inputs = min(FEW, n_seen) if few else min(MANY, n_close)
+        inputs = random.choice(n_seen if few else n_close, n_inputs, replace=False)
+        deviation = FEW_WEIGHT if few else MANY_WEIGHT
+        weights[inputs, node] = deviation / n_inputs**0.5 * random.standard_normal(n_inputs)
+    return weights, random.uniform(0, 2 * np.pi, n_nodes)
