@@ -47,7 +47,7 @@ class Standardised:
     array([[0., 0.],
            [0., 4.]])
     >>> found.restored(regress(found.equations, ridge=1.0)).omega.round(4)
-    array([[ 1.1667 ],
+    array([[ 1.1667],
            [-0.0333]])
     """
 
@@ -79,14 +79,13 @@ class Standardised:
         factor[intercept] = 0.0
         targets = cross[intercept]
         means = targets / sums[intercept]
-        known = equations.squared_targets
         standardised = NormalEquations(
             base=None if gram is None else factor[:, None] * gram * factor,
             cross=factor[:, None] * (cross - sums[:, None] * means),
             n_samples=n_samples,
             rows=None if rows is None else rows * factor,
-            counts=equations.counts,
-            squared_targets=(n_samples if known is None else known) - float(targets @ means),
+            counts=None,  # with few samples of vectors the expected error rate misleads
+            squared_targets=n_samples - float(targets @ means),
             n_fixed=1,
             caution=CAUTION,
             least_ridge=LEAST_RIDGE,
