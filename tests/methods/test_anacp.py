@@ -90,7 +90,7 @@ def test_targets_are_means_with_larger_singular_values(n_classes):
     means = random.normal(size=(n_classes, 7))
     rows = random.normal(size=(30, 7))
     covariance = rows.T @ rows / 30
-    found = pushed_apart(means, covariance)
+    found = pushed_apart(means, np.linalg.cholesky(covariance))
     np.testing.assert_allclose(found, literal_targets(means, covariance), atol=1e-8)
 
 
@@ -111,14 +111,15 @@ def test_samples_have_the_means_and_the_covariance_and_follow_from_the_seed():
     first, same, other = (learned(A, y, seed=seed, n_samples=20_000) for seed in (1, 1, 2))
     means = np.array([[1.0, 0.0, 2.0], [0.0, -1.0, 0.5]])
     covariance = np.array([[1.0, 0.3, 0.0], [0.3, 0.5, 0.1], [0.0, 0.1, 0.2]])
-    x, classes = first.drawn(means, covariance)
+    lower = np.linalg.cholesky(covariance)
+    x, classes = first.drawn(means, lower)
     for code in (0, 1):
         own = x[classes[:, code] == 1]
         assert len(own) == 20_000
         np.testing.assert_allclose(own.mean(axis=0), means[code], atol=0.03)
         np.testing.assert_allclose(np.cov(own.T), covariance, atol=0.03)
-    assert np.array_equal(x, same.drawn(means, covariance)[0])
-    assert not np.array_equal(x, other.drawn(means, covariance)[0])
+    assert np.array_equal(x, same.drawn(means, lower)[0])
+    assert not np.array_equal(x, other.drawn(means, lower)[0])
 
 
 def test_order_and_division_into_tasks_do_not_matter(model):
@@ -168,7 +169,13 @@ def test_options_without_a_meaning_are_refused(name):
         AnaCP(device="cpu", **{name: 0})
 
 
+def test_a_shrinkage_that_rounding_swallows_is_refused():
+    A, y = cloud()
+    model = learned(np.hstack([A, A]), y, shrinkage=1e-300)
+    with pytest.raises(ClsnetError, match=r"shrinkage=1e-300: too small here; use a larger one\."):
+        model.consolidate()
+
+
 def test_method_hands_over_seed_and_preset():
     model = METHOD.build(3, "small", device="cpu")
-    assert (model.seed, model.preset, model.nodes, model.n_heads) == (3, "small", 2_000, 3)
-    assert METHOD.build(3, "best", device="cpu").nodes == 5_000
+    assert (model.seed, model.preset, model.nodes, model.n_heads) == (3, "small", 5_000, 3)

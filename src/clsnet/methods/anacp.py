@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clsnet.arrays.devices import Array, namespace, to_device
-from clsnet.arrays.linalg import cholesky, diagonal, double, eigh, take
+from clsnet.arrays.linalg import cholesky, double, eigh, solve_by_factor, take
 from clsnet.classifier.sums import Label, Sums
+from clsnet.errors import ClsnetError
 from clsnet.methods.common.closed_form import (
     ClosedForm,
     gaussian,
@@ -24,9 +25,13 @@ NULL = 1e-9  # an eigenvalue this small, relative to the largest, is zero but fo
 
 
 class Weights(NamedTuple):
-    """Those of every head, and of the classifier behind them."""
+    """Those of every head, of the layer behind them and of the classifier behind that.
+
+    Outputs of heads lie in the space that the targets span; they are coordinates in it.
+    """
 
     heads: list[Array]
+    second: Array
     classifier: Array
 
 
@@ -53,8 +58,7 @@ class AnaCP(ClosedForm):
     Parameters
     ----------
     nodes
-        Width of each random layer. None is the authors' 5,000 with the preset ``"best"``, and
-        2,000 otherwise.
+        Width of each random layer.
     ridge
         Of both regressions.
     shrinkage
@@ -87,7 +91,7 @@ class AnaCP(ClosedForm):
 
     def __init__(
         self,
-        nodes: int | None = None,
+        nodes: int = 5_000,
         ridge: float = 100.0,
         shrinkage: float = 1e-4,
         n_heads: int = 3,
@@ -95,8 +99,7 @@ class AnaCP(ClosedForm):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        usual = 5_000 if self.preset == "best" else 2_000
-        self.nodes = positive("nodes", usual if nodes is None else nodes)
+        self.nodes = positive("nodes", nodes)
         self.ridge = positive("ridge", ridge)
         self.shrinkage = positive("shrinkage", shrinkage)
         self.n_heads = positive("n_heads", n_heads)
@@ -121,31 +124,37 @@ class AnaCP(ClosedForm):
     def solve(self) -> Weights:
         """Regress to the targets; then, on drawn samples, to the classes."""
         means, covariance = gaussian(self.sums)
-        diagonal(covariance)[...] += self.shrinkage
-        targets = pushed_apart(means, covariance)
+        lower = cholesky(covariance, self.shrinkage)
+        if lower is None:
+            raise ClsnetError(f"shrinkage={self.shrinkage!r}: too small here; use a larger one.")
+        basis, coordinates = namespace(means).linalg.qr(pushed_apart(means, lower).T)
         heads = [
-            solve_ridge(sums.gram, sums.cross(self.labels) @ targets, self.ridge)
+            solve_ridge(sums.gram, sums.cross(self.labels), self.ridge) @ coordinates.T
             for sums in self.head_sums
         ]
-        x, y = self.drawn(means, covariance)
-        H = self.expand(x, heads)
-        return Weights(heads, solve_ridge(H.T @ H, H.T @ y, self.ridge))
+        second = self.second(basis.T)
+        x, y = self.drawn(means, lower)
+        H = self.expand(x, heads, second)
+        return Weights(heads, second, solve_ridge(H.T @ H, H.T @ y, self.ridge))
 
-    def drawn(self, means: Array, covariance: Array) -> tuple[Array, Array]:
-        """Draw Gaussian samples of each class; return them and their classes, one-hot."""
+    def drawn(self, means: Array, lower: Array) -> tuple[Array, Array]:
+        """Draw Gaussian samples of each class; return them and their classes, one-hot.
+
+        `lower` is the Cholesky factor of their covariance.
+        """
         classes = np.repeat(np.arange(len(means)), self.n_samples)
         shape = (len(classes), means.shape[1])
         normal = np.random.default_rng(self.seed).standard_normal(shape, dtype=np.float32)
-        root = namespace(means).tril(cholesky(covariance))
-        x = take(means, classes) + double(to_device(normal, self.device)) @ root.T
+        spread = double(to_device(normal, self.device)) @ namespace(lower).tril(lower).T
+        x = take(means, classes) + spread
         return x, one_hot(classes, list(range(len(means))), self.device)
 
-    def expand(self, x: Array, heads: list[Array]) -> Array:
+    def expand(self, x: Array, heads: list[Array], second: Array) -> Array:
         """Return what the second regression sees."""
         total = 0.0
         for head, weights in zip(self.heads, heads, strict=True):
             total = total + unit(double(gelu(head(x))) @ weights)
-        return gelu(self.second(total / self.n_heads))
+        return gelu(total / self.n_heads @ second)
 
     @property
     def labels(self) -> list[Label]:
@@ -154,7 +163,8 @@ class AnaCP(ClosedForm):
 
     def scores(self, A: Array) -> Array:
         """Return the outputs of the second regression."""
-        return self.expand(unit(A), self.solution.heads) @ self.solution.classifier
+        *layers, classifier = self.solution
+        return self.expand(unit(A), *layers) @ classifier
 
     def kept(self) -> dict[str, Array]:
         """Return the Gram matrices and class sums of features and heads, and the counts."""
@@ -164,16 +174,16 @@ class AnaCP(ClosedForm):
         return arrays
 
 
-def pushed_apart(means: Array, covariance: Array) -> Array:
+def pushed_apart(means: Array, lower: Array) -> Array:
     """Return the targets of classes.
 
     With whitened means ``U S V'`` and their products ``K = U S^2 U'``, raising S by one is
-    multiplying by ``I + K^(-1/2)`` from the left; so nothing of the covariance's size but one
-    factor is computed.
+    multiplying by ``I + K^(-1/2)`` from the left. So nothing is needed of the covariance but its
+    Cholesky factor `lower`.
     """
     xp = namespace(means)
     centre = means.mean(axis=0)
-    twice_whitened = solve_ridge(covariance, (means - centre).T, 0.0).T
+    twice_whitened = solve_by_factor(lower, (means - centre).T).T
     squares, U = eigh((means - centre) @ twice_whitened.T)
     some = squares > NULL * squares[-1]
     inverse_roots = xp.where(some, xp.where(some, squares, 1.0) ** -0.5, 0.0)

@@ -38,8 +38,7 @@ class KLDA(ClosedForm):
     ridge
         Likewise; the authors take 0.0001 and 0.001.
     nodes
-        Fourier features of a model. None is the authors' 5,000 with the preset ``"best"``, and
-        2,000 otherwise.
+        Fourier features of a model.
     n_models
         How many vote.
     options
@@ -68,15 +67,14 @@ class KLDA(ClosedForm):
         self,
         gamma: float = 1e-3,
         ridge: float = 1e-4,
-        nodes: int | None = None,
+        nodes: int = 5_000,
         n_models: int = 5,
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        usual = 5_000 if self.preset == "best" else 2_000
         self.gamma = positive("gamma", gamma)
         self.ridge = positive("ridge", ridge)
-        self.nodes = positive("nodes", usual if nodes is None else nodes)
+        self.nodes = positive("nodes", nodes)
         self.n_models = positive("n_models", n_models)
 
     def start(self, dimension: int) -> None:
