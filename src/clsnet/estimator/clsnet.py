@@ -51,8 +51,8 @@ class CLSNet(
     A frozen extractor represents samples. A classifier in closed form learns one task after
     another and keeps no sample of any. With the full curvature (the default) its weights equal
     ridge regression on the representations of all data seen so far. Where the extractor does not
-    depend on data (a preset, or a frozen network) the weights do not depend on the order of tasks
-    either. A plain ``CLSNet()`` fits its nodes, and for vectors their scale, to the first task.
+    depend on data (vectors, a preset for images, or a frozen network) the weights do not depend on
+    the order of tasks either. Small images without a preset have nodes fitted to the first task.
     `paper` and `demo` are the configurations that the authors described and released.
 
     Parameters
