@@ -32,7 +32,8 @@ def test_options_are_those_that_the_extractor_reads():
             return super().__getattribute__(name)
 
     new_extractor(Noting(**CLSNet().get_params()), (4,))
-    assert read == {*FEATURES, "preset", "random_state"}
+    # Curvature and terms say whether columns of vectors can be standardised from sums.
+    assert read == {*FEATURES, "preset", "random_state", "curvature", "terms"}
 
 
 @pytest.mark.parametrize("name", sorted({*CLSNet().get_params()} - {*FEATURES, "preset", "device"}))

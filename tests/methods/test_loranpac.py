@@ -98,7 +98,7 @@ def test_few_samples_at_a_time_are_learned(vectors, n):
 def test_memory_while_learning_does_not_grow_with_the_task(vectors):
     X = np.concatenate([task.X_train for task in vectors])
     y = np.concatenate([task.y_train for task in vectors])
-    model = LoRanPAC(nodes=6000, rank=20, connection="Z", device="cpu")
+    model = LoRanPAC(nodes=6000, rank=20, backbone="identity", connection="Z", device="cpu")
     model.partial_fit(X[:20], y[:20])
     whole = len(X) * 6000 * 8
     tracemalloc.start()

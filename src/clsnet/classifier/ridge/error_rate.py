@@ -74,12 +74,12 @@ def expected_error_rate(moments: ScoreMoments, counts: np.ndarray) -> float:
 
     Examples
     --------
-    Two classes, four samples with the scores of the right class 0.9, 0.7, 0.8 and 0.8:
+    Two classes, four samples with the scores of the right class 0.9, 0.3, 0.8 and 0.4:
 
-    >>> squares = np.array([[1.38, 0.58], [0.58, 1.38]])
-    >>> sums = np.array([[1.6, 0.4], [0.4, 1.6]])
-    >>> round(expected_error_rate(ScoreMoments(sums, squares, 0.4, 0.1), np.array([2, 2])), 3)
-    0.001
+    >>> squares = np.array([[1.4, 0.7], [0.7, 1.4]])
+    >>> sums = np.array([[1.2, 0.8], [0.8, 1.2]])
+    >>> round(expected_error_rate(ScoreMoments(sums, squares, 0.4, 0.1), np.array([2, 2])), 2)
+    0.43
     """
     n_samples = counts.sum()
     if moments.df > FITTED * n_samples:
