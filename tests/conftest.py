@@ -20,11 +20,15 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from clsnet import CLSNet
     from clsnet.data import TaskSequence
     from clsnet.data.sequences import Task
+
+settings.register_profile("untimed", deadline=None)  # a busy machine is not a failure
+settings.load_profile("untimed")
 
 IMPORTS_TORCH = re.compile(r"^(import|from) (torch|clsnet\.pretraining)\b", re.MULTILINE)
 
