@@ -1,3 +1,4 @@
+import os
 import threading
 import time
 
@@ -76,3 +77,24 @@ def test_a_read_only_file_and_a_folder_are_refused(tmp_path):
         pass
     with pytest.raises(ClsnetError, match="No such file"), changing(tmp_path / "no" / "m"):
         pass
+
+
+def test_a_lock_that_is_a_link_is_refused_and_makes_no_file(tmp_path):
+    (tmp_path / ".m.lock").symlink_to(tmp_path / "elsewhere")
+    line = r"its lock .*\.m\.lock is a symbolic link"
+    with pytest.raises(ClsnetError, match=line), changing(tmp_path / "m"):
+        pass
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another user")
+def test_a_lock_of_another_user_is_told_at_once(public_folder, as_nobody):
+    public_folder.chmod(0o777)
+    lock = public_folder / ".m.lock"
+    lock.touch(0o600)
+    start = time.monotonic()
+    line = "belongs to the user root"
+    with as_nobody(), pytest.raises(ClsnetError, match=line), changing(public_folder / "m"):
+        pass
+    assert time.monotonic() - start < 5
+    assert lock.exists()

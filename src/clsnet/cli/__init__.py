@@ -14,17 +14,19 @@ def main() -> None:
         from clsnet.cli.app import app
     except ModuleNotFoundError as error:
         sys.exit(f"the command line needs {error.name}: pip install 'clsnet[cli]'")
+    from clsnet.cli.output import protect_streams, say
     from clsnet.errors import ClsnetError
 
+    protect_streams()
     try:
         with _together():
             app()
     except ClsnetError as error:
-        print(f"clsnet: {error}", file=sys.stderr)
+        say(error)
         sys.exit(2)
     except SystemExit as end:  # typer turns Ctrl-C into this
         if end.code == 130:
-            print("clsnet: interrupted; what was finished is kept.", file=sys.stderr)
+            say("interrupted; what was finished is kept.")
         raise
 
 

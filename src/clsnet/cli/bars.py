@@ -22,9 +22,9 @@ def bars(console: Console) -> Progress:
 
     whole = Column(no_wrap=True)
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),
-        TextColumn("{task.fields[said]}"),
+        TextColumn("{task.fields[said]}", markup=False),
         TimeElapsedColumn(whole),
         TimeRemainingColumn(compact=True, elapsed_when_finished=True, table_column=whole),
         console=console,

@@ -16,9 +16,9 @@ from clsnet.errors import ClsnetError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.console import Console
     from rich.progress import TaskID
 
+    from clsnet.cli.console import PlainConsole
     from clsnet.data import TaskSequence
     from clsnet.evaluation.harness import Job
     from clsnet.evaluation.pool import Finished
@@ -112,10 +112,8 @@ def bench(
 
     Finished runs are kept in --out; the same command goes on where it was stopped.
     """
-    from rich.console import Console
-    from rich.markup import escape
-
     from clsnet.arrays.ranks import n_ranks, rank
+    from clsnet.cli.console import PlainConsole
     from clsnet.cli.skipped import tell_skipped
     from clsnet.data import load_sequence
     from clsnet.evaluation.harness import Job, check_backbone, check_protocol, network_digest
@@ -124,7 +122,7 @@ def bench(
     from clsnet.methods import check_options, get_method
     from clsnet.reporting.tables import summarise
 
-    console = Console(quiet=rank() > 0)
+    console = PlainConsole(quiet=rank() > 0)
     options = dict(_parsed(text) for text in option or ())
     chosen = [get_method(name) for name in dict.fromkeys(method or ["clsnet"])]
     if backbone:
@@ -171,9 +169,9 @@ def bench(
     runs, failed = _run(todo, tasks, data, workers, console)
     if runs:
         _print(console, summarise(runs))
-        console.print(f"Results: {out / tasks.name}", soft_wrap=True)
+        console.tell(f"Results: {out / tasks.name}")
     for end in failed:
-        console.print(f"[red]{_name(end.job)} failed: {escape(end.reason)}[/red]", soft_wrap=True)
+        console.tell(f"{_name(end.job)} failed: {end.reason}", style="red")
     if failed:
         raise typer.Exit(1)
 
@@ -191,7 +189,7 @@ def _parsed(text: str) -> tuple[str, Any]:
 
 
 def _run(
-    jobs: list[Job], sequence: TaskSequence, data: Path | None, workers: int, console: Console
+    jobs: list[Job], sequence: TaskSequence, data: Path | None, workers: int, console: PlainConsole
 ) -> tuple[list[dict[str, Any]], list[Finished]]:
     """Run what is not there yet; return all runs and the jobs that failed."""
     from clsnet.evaluation.pool import run_all
@@ -203,7 +201,7 @@ def _run(
         if run is None:
             missing.append(job)
         else:
-            console.print(f"{_name(job)}: found in {job.path(sequence)}", soft_wrap=True)
+            console.tell(f"{_name(job)}: found in {job.path(sequence)}")
             runs.append(run)
     with bars(console) as progress:
         lines: dict[Job, TaskID] = {}
@@ -216,7 +214,7 @@ def _run(
             place = f"task {task + 1}/{sequence.n_tasks}"
             progress.update(lines[job], completed=task, said=f"{place}, {stage}{so_far}")
             if stage == TESTED and not console.is_terminal:
-                console.print(f"{_name(job)}: {place}{so_far}", soft_wrap=True)
+                console.tell(f"{_name(job)}: {place}{so_far}")
 
         for end in run_all(missing, sequence, data, workers, show):
             if end.job in lines:
@@ -224,11 +222,11 @@ def _run(
             progress.advance(total)
             if end.run is None:
                 failed.append(end)
-                console.print(f"[red]{_name(end.job)}: failed[/red]")
+                console.tell(f"{_name(end.job)}: failed", style="red")
             else:
                 runs.append(end.run)
                 accuracy, seconds = end.run["avg_acc"], end.run["seconds"]["learn"]
-                console.print(
+                console.tell(
                     f"{_name(end.job)}: accuracy {accuracy:.4f}, learned in {seconds:.1f} s"
                 )
     return runs, failed
@@ -238,7 +236,7 @@ def _name(job: Job) -> str:
     return f"{job.method}, order {job.index}"
 
 
-def _print(console: Console, summaries: Sequence[Summary]) -> None:
+def _print(console: PlainConsole, summaries: Sequence[Summary]) -> None:
     from rich.table import Table
 
     from clsnet.evaluation.protocol import DEMO, PROTOCOLS
@@ -278,21 +276,22 @@ def _print(console: Console, summaries: Sequence[Summary]) -> None:
         published = paper_row(summaries[0].sequence, name)
         if published is not None:
             table.add_row(
-                f"[dim]{name} in the paper[/dim]",
+                f"{name} in the paper",
                 number(published.avg_acc),
                 number(None),
                 number(published.bwt),
                 number(published.fwt),
                 number(published.seconds, 1),
                 megabytes(published.model_mb, published.exemplar_mb),
+                style="dim",
             )
     console.print(table)
     found = differences(summaries)
     for summary, difference in zip(summaries, found, strict=True):
         if difference is not None:
             said = f"{summary.title}, {HEADING}: {difference_text(difference)}"
-            console.print(said, soft_wrap=True, highlight=False, markup=False)
+            console.tell(said)
     for note in notes(summaries, found):
-        console.print(note, soft_wrap=True, highlight=False, markup=False)
+        console.tell(note)
     if any(summary.protocol == DEMO for summary in summaries):
-        console.print(f"[bold red]{PROTOCOLS[DEMO]}.[/bold red]", soft_wrap=True)
+        console.tell(f"{PROTOCOLS[DEMO]}.", style="bold red")

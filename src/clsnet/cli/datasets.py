@@ -10,9 +10,9 @@ def datasets() -> None:
     that holds one folder of images for each class. "bring it": put the files that are named
     into a folder, and give that as --data.
     """
-    from rich.console import Console
     from rich.table import Table
 
+    from clsnet.cli.console import PlainConsole
     from clsnet.data import datasets as known
 
     table = Table("data set", "classes", "train", "test", "here")
@@ -21,4 +21,4 @@ def datasets() -> None:
         sizes = (f"{n:,}" for n in (info.n_classes, info.n_train, info.n_test))
         here = "yes" if info.available() else "fetched" if info.fetchable else "bring it"
         table.add_row(info.name, *sizes, here, f"{info.description} ({info.source})")
-    Console().print(table)
+    PlainConsole().print(table)

@@ -18,19 +18,16 @@ def export(
     whether it is one of the known classes. Names of the classes, and how to prepare a photo, are
     in its metadata.
     """
-    from clsnet.cli.showing import many, plain
+    from clsnet.cli.output import echo
+    from clsnet.cli.showing import many
     from clsnet.photos import export as export_model
 
     done = export_model(model, out)
     size = done.image_size
-    typer.echo(
-        f"Wrote {plain(done.path)}: {many(len(done.classes), 'class')}, {done.size:,} bytes."
-    )
-    typer.echo(f"Input: images, bytes of shape (n, {size}, {size}, 3), red, green and blue.")
-    typer.echo("Outputs: probabilities, familiarity, known.")
+    echo(f"Wrote {done.path}: {many(len(done.classes), 'class')}, {done.size:,} bytes.")
+    echo(f"Input: images, bytes of shape (n, {size}, {size}, 3), red, green and blue.")
+    echo("Outputs: probabilities, familiarity, known.")
     if done.difference is None:
-        typer.echo("Not checked: that needs onnxruntime (pip install 'clsnet[export]').")
+        echo("Not checked: that needs onnxruntime (pip install 'clsnet[export]').")
     else:
-        typer.echo(
-            f"Checked: in ONNX Runtime probabilities differ by {done.difference:.0e} at most."
-        )
+        echo(f"Checked: in ONNX Runtime probabilities differ by {done.difference:.0e} at most.")

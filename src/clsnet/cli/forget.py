@@ -16,14 +16,13 @@ def forget(
 
     The threshold for none of these is not measured again.
     """
-    from clsnet.cli.showing import many, plain, say
+    from clsnet.cli.output import echo, say
+    from clsnet.cli.showing import many
     from clsnet.photos import forget as forget_classes
 
     gone = forget_classes(model, classes, say=say)
     for label, n in gone.counts.items():
-        typer.echo(f"Forgot {plain(label)}: {many(n, 'photo')}, its sums and its files' digests.")
-    typer.echo(f"{many(len(gone.left), 'class')} left: {', '.join(map(plain, gone.left)) or '-'}.")
-    typer.echo(f"The file went from {gone.size_before:,} to {gone.size:,} bytes.")
-    typer.echo(
-        f"{plain(gone.before)} still knows all, for clsnet undo: delete it to let nothing remain."
-    )
+        echo(f"Forgot {label}: {many(n, 'photo')}, its sums and its files' digests.")
+    echo(f"{many(len(gone.left), 'class')} left: {', '.join(gone.left) or '-'}.")
+    echo(f"The file went from {gone.size_before:,} to {gone.size:,} bytes.")
+    echo(f"{gone.before} still knows all, for clsnet undo: delete it to let nothing remain.")

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from clsnet.cli.console import PlainConsole
     from clsnet.photos.estimate import Estimate
 
 PAIRS = 5
@@ -50,14 +49,14 @@ def learn(
     the new photos is held out first, to estimate how many the model will recognise, and then
     learned too. Until all is learned the model stays as it was; clsnet undo brings it back.
     """
-    from rich.console import Console
-
     from clsnet.arrays.ranks import rank
-    from clsnet.cli.showing import many, plain, progress, say
+    from clsnet.cli.console import PlainConsole
+    from clsnet.cli.output import say
+    from clsnet.cli.showing import many, progress
     from clsnet.photos import learn as learn_folder
 
     first = rank() == 0  # of several processes one speaks for all
-    console = Console(soft_wrap=True, markup=False, highlight=False, quiet=not first)
+    console = PlainConsole(quiet=not first)
     try:
         with progress(console) as report:
             learned = learn_folder(
@@ -79,28 +78,28 @@ def learn(
         say(f"{many(len(learned.unreadable), 'photo')} could not be read: left out.")
     known = f"; {many(learned.known, 'photo')} known already" if learned.known else ""
     if not learned.counts:
-        console.print(f"Nothing to learn{known}.")
+        console.tell(f"Nothing to learn{known}.")
         return
     for label, n in learned.counts.items():
         new = " (new)" if label in learned.new else ""
-        console.print(f"  {plain(label)}: {many(n, 'photo')}{new}")
+        console.tell(f"  {label}: {many(n, 'photo')}{new}")
     total = many(sum(learned.counts.values()), "photo")
     verb = "Would learn" if dry_run else "Learned"
-    console.print(f"{verb} {total} of {many(len(learned.counts), 'class')}{known}.")
+    console.tell(f"{verb} {total} of {many(len(learned.counts), 'class')}{known}.")
     if not dry_run:
         _print(console, learned.outcome)
-        console.print(f"Model: {plain(model)}")
+        console.tell(f"Model: {model}")
 
 
-def _print(console: Console, estimate: Estimate | None) -> None:
-    from clsnet.cli.showing import many, plain
+def _print(console: PlainConsole, estimate: Estimate | None) -> None:
+    from clsnet.cli.showing import many
 
     if estimate is None:
-        console.print("Too few photos or classes for an estimate of the accuracy.")
+        console.tell("Too few photos or classes for an estimate of the accuracy.")
         return
     tested, right = sum(estimate.tested.values()), sum(estimate.right.values())
     held = f"{right} of {many(tested, 'photo')} held out"
-    console.print(f"Estimated accuracy: {right / tested:.1%} ({held}).")
+    console.tell(f"Estimated accuracy: {right / tested:.1%} ({held}).")
     for label, other, n in estimate.confused[:PAIRS]:
         of = many(estimate.tested[label], "photo")
-        console.print(f"  {plain(label)} taken for {plain(other)}: {n} of {of}")
+        console.tell(f"  {label} taken for {other}: {n} of {of}")

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 def methods() -> None:
     """List every method: its family, what it keeps of old tasks, and its reference."""
-    from rich.console import Console
     from rich.table import Table
 
+    from clsnet.cli.console import PlainConsole
     from clsnet.methods import methods as known
 
     table = Table("method", "family", "keeps", "reference")
     for method in known().values():
         table.add_row(method.name, method.family, method.keeps, method.reference)
-    Console().print(table)
+    PlainConsole().print(table)

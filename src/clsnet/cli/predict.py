@@ -39,14 +39,14 @@ def predict(
     Probabilities tell which class it is if it is one of them. Exit status 1 means that some
     photos could not be read.
     """
-    from rich.console import Console
-
-    from clsnet.cli.showing import many, progress, say
+    from clsnet.cli.console import PlainConsole
+    from clsnet.cli.output import say
+    from clsnet.cli.showing import many, progress
     from clsnet.photos import predict as predict_photos
 
     if as_json and as_csv:
         raise ClsnetError("give --json or --csv, not both.")
-    with progress(Console(stderr=True)) as report:
+    with progress(PlainConsole(stderr=True)) as report:
         found = predict_photos(model, paths, top=top, reject=reject, report=report)
     if as_json:
         _print_json(found)
@@ -77,33 +77,31 @@ def _print_json(found: list[Prediction]) -> None:
 
 
 def _print_csv(found: list[Prediction], top: int) -> None:
-    from clsnet.cli.showing import plain
+    from clsnet.cli.output import cell
 
-    sys.stdout.reconfigure(newline="")  # type: ignore[union-attr]
-    writer = csv.writer(sys.stdout)
+    writer = csv.writer(sys.stdout, lineterminator="\n")
     more = [f"{name}_{i}" for i in range(1, top + 1) for name in ("class", "probability")]
     writer.writerow(["file", "class", *more])
     for one in found:
         if not one.unreadable:
-            cells = [cell for label, chance in one.top for cell in (plain(label), f"{chance:.4f}")]
-            writer.writerow([plain(one.path), plain(one.label or NONE), *cells])
+            cells = [part for label, chance in one.top for part in (cell(label), f"{chance:.4f}")]
+            writer.writerow([cell(one.path), cell(one.label or NONE), *cells])
 
 
 def _print_table(found: list[Prediction]) -> None:
-    from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
-    from clsnet.cli.showing import plain
+    from clsnet.cli.console import PlainConsole
+    from clsnet.cli.output import plain
 
     table = Table("photo", "class", "probability")
     for one in found:
         if one.unreadable:
-            table.add_row(Text(plain(one.path)), Text("cannot be read"), "")
+            table.add_row(plain(one.path), "cannot be read", "")
             continue
         chances = [f"{chance:.1%}" for _, chance in one.top]
         names = [plain(label) for label, _ in one.top]
         if one.label is None:
             names, chances = [NONE, *(f"({name})" for name in names)], ["", *chances]
-        table.add_row(Text(plain(one.path)), Text("\n".join(names)), "\n".join(chances))
-    Console().print(table)
+        table.add_row(plain(one.path), "\n".join(names), "\n".join(chances))
+    PlainConsole().print(table)

@@ -50,8 +50,8 @@ def pretrain(
 
     Unfinished training is kept beside the weights; the same command goes on where it was stopped.
     """
-    from rich.console import Console
-
+    from clsnet.cli.console import PlainConsole
+    from clsnet.cli.output import say
     from clsnet.cli.skipped import tell_skipped
     from clsnet.errors import ClsnetError
     from clsnet.evaluation.store import check_writable
@@ -70,9 +70,9 @@ def pretrain(
         raise ClsnetError(f"weights need a name that ends so: --out {out}.safetensors")
     check_writable(out.parent)
     checkpoint = out.with_name(f"{out.name}.checkpoint")
-    console = Console()
+    console = PlainConsole()
     if checkpoint.exists():
-        console.print(f"Going on from {checkpoint}", soft_wrap=True, markup=False)
+        console.tell(f"Going on from {checkpoint}")
     try:
         with bars(console) as progress:
             reading = progress.add_task("loading", total=None, said="")
@@ -89,7 +89,7 @@ def pretrain(
                     training, description=epoch, completed=status.done, said=said, visible=True
                 )
                 if status.measured:
-                    console.print(f"{epoch}: {said}, {status.speed:,.0f} images/s", soft_wrap=True)
+                    console.tell(f"{epoch}: {said}, {status.speed:,.0f} images/s")
 
             base = load_base(source, seed, data, report, strict)
             tell_skipped(console, base.skipped)
@@ -107,14 +107,14 @@ def pretrain(
             )
     except KeyboardInterrupt:
         if checkpoint.exists():
-            typer.echo(f"{checkpoint} is kept: the same command goes on from it.", err=True)
+            say(f"{checkpoint} is kept: the same command goes on from it.")
         raise
     write_weights(out, about, state)
     checkpoint.unlink(missing_ok=True)
     accuracy = "" if about.accuracy is None else f", held-out accuracy {about.accuracy:.4f}"
     learned = f"{len(about.classes)} classes of {about.dataset}"
-    console.print(f"{backbone}, {learned}{accuracy}", soft_wrap=True, markup=False)
-    console.print(f"Weights: {out}", soft_wrap=True, markup=False)
+    console.tell(f"{backbone}, {learned}{accuracy}")
+    console.tell(f"Weights: {out}")
 
 
 def _said(status: Status, watched: str) -> str:

@@ -20,6 +20,7 @@ def report(
     Its figures are also written as SVG and PNG files, to a folder beside the page. Runs of several
     seeds, and of methods on the same test samples, are put together wherever they lie below it.
     """
+    from clsnet.cli.output import echo, say
     from clsnet.errors import ClsnetError
 
     if output.suffix == ".md":
@@ -35,5 +36,5 @@ def report(
             raise ClsnetError("the report needs matplotlib: pip install 'clsnet[report]'") from None
         broken = write_report(folder, output)
     for reason in broken:
-        typer.echo(f"clsnet: {reason}; left out.", err=True)
-    typer.echo(f"Report: {output}")
+        say(f"{reason}; left out.")
+    echo(f"Report: {output}")

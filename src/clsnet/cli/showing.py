@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
-
-import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from clsnet.photos.record import Change
-
-
-def plain(name: object) -> str:
-    """Return a name as any terminal can print it, on one line."""
-    text = os.fsencode(str(name)).decode(errors="replace")
-    return "".join(letter if letter.isprintable() else "�" for letter in text)
-
-
-def say(line: str) -> None:
-    """Print a line beside the output."""
-    typer.echo(f"clsnet: {plain(line)}", err=True)
 
 
 def many(n: int, thing: str) -> str:
@@ -38,7 +24,7 @@ def told(change: Change) -> str:
     if change.forgotten:
         return f"forgot {many(change.forgotten, 'class')}"
     photos = many(sum(change.counts.values()), "photo")
-    return f"learned {photos} of {many(len(change.counts), 'class')} from {plain(change.folder)}"
+    return f"learned {photos} of {many(len(change.counts), 'class')} from {change.folder}"
 
 
 @contextmanager
@@ -53,9 +39,9 @@ def progress(console: Console) -> Iterator[Callable[[str, int, int], None]]:
             return Text(f"{task.speed:,.0f} photos/s" if task.speed else "")
 
     with Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),
-        TextColumn("{task.completed} of {task.total}"),
+        TextColumn("{task.completed} of {task.total}", markup=False),
         Rate(),
         TimeRemainingColumn(compact=True),
         console=console,

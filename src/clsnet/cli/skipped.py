@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from clsnet.cli.console import PlainConsole
 
 
-def tell_skipped(console: Console, lines: Sequence[str]) -> None:
+def tell_skipped(console: PlainConsole, lines: Sequence[str]) -> None:
     """Print a line about each file, and how many there are."""
-    from clsnet.cli.showing import many, plain
+    from clsnet.cli.showing import many
 
     for line in lines:
-        console.print(plain(line), style="yellow", markup=False, highlight=False, soft_wrap=True)
+        console.tell(line, style="yellow")
     if lines:
         be = "is" if len(lines) == 1 else "are"
-        console.print(f"{many(len(lines), 'unreadable image')} {be} left out.")
+        console.tell(f"{many(len(lines), 'unreadable image')} {be} left out.")

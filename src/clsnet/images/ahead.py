@@ -7,10 +7,12 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clsnet.images import budget
 from clsnet.images.lazy import Images
 
 if TYPE_CHECKING:
@@ -70,13 +72,15 @@ def _pool(X: Images) -> tuple[Executor, int]:
         return ThreadPoolExecutor(1), 1
     # A fork shares the list of images; its children touch nothing but this.
     context = multiprocessing.get_context("fork")
-    return ProcessPoolExecutor(cores, context, initializer=_begin, initargs=(X,)), cores
+    given = (X, cores, context.Lock())
+    return ProcessPoolExecutor(cores, context, initializer=_begin, initargs=given), cores
 
 
-def _begin(images: Images) -> None:
+def _begin(images: Images, processes: int, alone: AbstractContextManager[object]) -> None:
     """Take the images over, leave Ctrl-C to the parent, and do not outlive it."""
     global _images
     _images = images
+    budget.share(processes, alone)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 import io
+import math
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from clsnet.errors import ClsnetError
+from clsnet.images import budget
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -17,6 +20,13 @@ if TYPE_CHECKING:
 # A closed list: some of Pillow's formats start other programs.
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
+MOST_BYTES = budget.ENCODED  # of a file
+BYTES_PER_PIXEL = 12  # while an image is decoded, turned and converted
+WEBP_BYTES_PER_PIXEL = 20  # its decoder keeps three copies
+SECONDS = 5.0  # of a processor, for one image
+MOST_SCANS = 100  # of a JPEG, each over all of its pixels; cameras write up to ten
+READ_AGAIN = 8  # times that a decoder may read its file, some of it more than once
+STRIP = 2**20  # pixels that are converted at a time
 HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
 
 
@@ -58,9 +68,10 @@ def decode(encoded: bytes, size: int | None = None) -> npt.NDArray[np.uint8]:
         raise ClsnetError("reading images needs Pillow: pip install 'clsnet[vision]'") from None
     try:
         formats = (*FORMATS, *_heif(encoded))
-        with Image.open(io.BytesIO(encoded), formats=formats) as image:
-            if image.width * image.height > (Image.MAX_IMAGE_PIXELS or np.inf):
-                raise Unreadable(f"{image.width} x {image.height} pixels are too many")
+        with (
+            Image.open(_Patient(encoded), formats=formats) as image,
+            budget.decoded(_memory(image, encoded)),
+        ):
             ImageOps.exif_transpose(image, in_place=True)
             rgb = _rgb(image)
             if size is not None:
@@ -72,6 +83,40 @@ def decode(encoded: bytes, size: int | None = None) -> npt.NDArray[np.uint8]:
         raise Unreadable("not an image of a known format") from None
     except Exception as error:  # Pillow raises nearly everything when its input is broken
         raise Unreadable(" ".join(str(error).split()) or type(error).__name__) from error
+
+
+class _Patient(io.BytesIO):
+    """A file that lets itself be read for some time and a few times over, and no longer."""
+
+    def __init__(self, encoded: bytes) -> None:
+        super().__init__(encoded)
+        self.left = READ_AGAIN * len(encoded) + STRIP
+        self.end = time.thread_time() + SECONDS
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if time.thread_time() > self.end:
+            raise Unreadable(f"it takes more than {SECONDS:.0f} seconds")
+        found = super().read(size)
+        self.left -= len(found)
+        if self.left < 0:
+            raise Unreadable("it refers to the same bytes too often")
+        return found
+
+
+def _memory(image: Image.Image, encoded: bytes) -> int:
+    """Return the bytes that an image takes while it is decoded, or refuse it by its header."""
+    parts = [image.size]
+    tags = getattr(image, "tag_v2", {})
+    if image.format == "TIFF" and 322 in tags and 323 in tags:
+        parts.append((tags[322], tags[323]))  # width and height of a tile
+    webp = image.format == "WEBP"
+    needed = max(map(math.prod, parts)) * (WEBP_BYTES_PER_PIXEL if webp else BYTES_PER_PIXEL)
+    if needed > budget.DECODED:
+        width, height = max(parts, key=math.prod)
+        raise Unreadable(f"{width} x {height} pixels are too many")
+    if image.format == "JPEG" and encoded.count(b"\xff\xda") > MOST_SCANS:
+        raise Unreadable(f"it has more than {MOST_SCANS} scans")
+    return needed
 
 
 def _heif(encoded: bytes) -> tuple[str, ...]:
@@ -87,17 +132,31 @@ def _heif(encoded: bytes) -> tuple[str, ...]:
 
 
 def _rgb(image: Image.Image) -> Image.Image:
+    """Convert an image strip by strip, so that few copies of all pixels are there at a time."""
     from PIL import Image
 
     if image.mode == "F":
         raise Unreadable("its values are floats, of no known range")
-    if image.mode.startswith("I"):
-        image = Image.fromarray(_eight_bits(np.asarray(image)))
-    if image.has_transparency_data:
-        colours = image.convert("RGBA")
+    if image.mode == "RGB" and not image.has_transparency_data:
+        return image
+    rgb = Image.new("RGB", image.size)
+    rows = max(1, STRIP // image.width)
+    for top in range(0, image.height, rows):
+        box = (0, top, image.width, min(top + rows, image.height))
+        rgb.paste(_strip_rgb(image.crop(box)), box)
+    return rgb
+
+
+def _strip_rgb(strip: Image.Image) -> Image.Image:
+    from PIL import Image
+
+    if strip.mode.startswith("I"):
+        strip = Image.fromarray(_eight_bits(np.asarray(strip)))
+    if strip.has_transparency_data:
+        colours = strip.convert("RGBA")
         white = Image.new("RGBA", colours.size, "white")
         return Image.alpha_composite(white, colours).convert("RGB")
-    return image if image.mode == "RGB" else image.convert("RGB")
+    return strip if strip.mode == "RGB" else strip.convert("RGB")
 
 
 def _eight_bits(greys: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:

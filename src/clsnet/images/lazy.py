@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from hashlib import blake2b
-from pathlib import Path
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, BinaryIO, Protocol, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from clsnet.errors import ClsnetError
-from clsnet.images.decode import Unreadable, decode
+from clsnet.images import budget
+from clsnet.images.decode import MOST_BYTES, Unreadable, decode
+from clsnet.storage.regular_files import open_regular
 
 CHUNK = 32
 SMALL = 16_384
+PART = 2**20  # bytes of a file in memory while its digest is taken
 RULE = b"upright RGB on white, bicubic, centre square: "
 
 Result = TypeVar("Result")
@@ -145,7 +149,11 @@ class Images:
         rule = RULE + str(self.size).encode() + b"\0"
 
         def digest(i: int) -> bytes:
-            return blake2b(rule + self._read(self._rows[i]), digest_size=16).digest()
+            with self._opened(self._rows[i]) as file:
+                found = blake2b(rule, digest_size=16)
+                while part := file.read(PART):
+                    found.update(part)
+                return found.digest()
 
         return list(self._in_threads(digest))
 
@@ -172,7 +180,8 @@ class Images:
         """Whether decoding one is a matter of microseconds, known from the first there is."""
         for row in self._rows:
             try:
-                return len(self._read(row)) < SMALL
+                with self._opened(row) as file:
+                    return len(file.read(SMALL)) < SMALL
             except Unreadable:
                 continue
         return True
@@ -181,19 +190,25 @@ class Images:
         source = self._sources[row]
         return source if isinstance(source, str) else source.name
 
-    def _read(self, row: np.integer | int) -> bytes:
+    @contextmanager
+    def _opened(self, row: np.integer | int) -> Iterator[BinaryIO]:
         source = self._sources[row]
         try:
-            return Path(source).read_bytes() if isinstance(source, str) else source.read()
+            if isinstance(source, str):
+                with open_regular(source, MOST_BYTES) as file:
+                    yield file
+            else:
+                yield io.BytesIO(source.read())
         except OSError as error:
             raise self._unreadable(row, error.strerror or error) from error
 
     def _decode(self, row: np.integer | int) -> npt.NDArray[np.uint8]:
-        encoded = self._read(row)
-        try:
-            return decode(encoded, self.size)
-        except Unreadable as error:
-            raise self._unreadable(row, error) from error
+        with self._opened(row) as file, budget.encoded(length := file.seek(0, os.SEEK_END)):
+            file.seek(0)
+            try:
+                return decode(file.read(length), self.size)
+            except Unreadable as error:
+                raise self._unreadable(row, error) from error
 
     def _unreadable(self, row: np.integer | int, reason: object) -> Unreadable:
         return Unreadable(

@@ -7,12 +7,13 @@ import unicodedata
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from hashlib import blake2b
+from hashlib import blake2b, file_digest
 from pathlib import Path
 
 from clsnet.errors import ClsnetError
 from clsnet.images import Report
-from clsnet.images.decode import ENDINGS
+from clsnet.images.decode import ENDINGS, MOST_BYTES
+from clsnet.storage.regular_files import open_regular
 
 PHOTO_ENDINGS = (*ENDINGS, ".heic", ".heif")
 
@@ -49,8 +50,8 @@ def find(folder: Path, report: Report | None = None) -> Found:
     """Look through a folder that holds one folder of photos for each class.
 
     Inside a class's folder other folders are searched too. Hidden files are left out, and
-    symbolic links are followed only where they stay inside of `folder`. Names that look the same
-    are the same class, however their accents are encoded.
+    symbolic links are followed only where they stay inside of the same class's folder. Names that
+    look the same are the same class, however their accents are encoded.
 
     Examples
     --------
@@ -70,13 +71,13 @@ def find(folder: Path, report: Report | None = None) -> Found:
         entries = sorted(entry for entry in root.iterdir() if not entry.name.startswith("."))
     except OSError as error:
         raise ClsnetError(f"cannot read the folder {folder}: {error.strerror}.") from None
-    classes = [entry for entry in entries if entry.is_dir() and not _leads_away(entry, root, away)]
+    classes = [entry for entry in entries if entry.is_dir() and not _leads_away(entry, entry, away)]
     if not classes:
         raise ClsnetError(f"{folder} holds no folders: make one for each class, with its photos.")
     files = [
         (path, unicodedata.normalize("NFC", place.name))
         for place in classes
-        for path in photos_below(place, root, away)
+        for path in photos_below(place, away)
     ]
     photos: dict[tuple[str, str], Photo] = {}
     unreadable = []
@@ -91,26 +92,25 @@ def find(folder: Path, report: Report | None = None) -> Found:
                 report("looking for photos", done, len(files))
     stray = sum(_is_photo(entry) and entry.is_file() for entry in entries)
     warnings = [
-        f"{stray} photos lie beside the classes' folders, not in one: left out" if stray else "",
-        f"{len(away)} symbolic links lead out of {folder}: not followed" if away else "",
+        _stray(stray) if stray else "",
+        _not_followed(away) if away else "",
     ]
     photos_found = sorted(photos.values(), key=lambda photo: (photo.label, photo.path))
     return Found(photos_found, unreadable, [line for line in warnings if line])
 
 
-def photos_below(folder: Path, root: Path, away: list[Path] | None = None) -> Iterator[Path]:
+def photos_below(folder: Path, away: list[Path] | None = None) -> Iterator[Path]:
     """Yield every photo in a folder and in those below it, sorted.
 
     Parameters
     ----------
     folder
-        Where to look.
-    root
-        Symbolic links that lead out of this folder are not followed.
+        Where to look. Symbolic links that lead out of it are not followed.
     away
         Such links are appended here.
     """
     away = [] if away is None else away
+    root = folder.resolve()
     seen: set[Path] = set()
     for name, folders, names in os.walk(folder, followlinks=True):
         place = Path(name)
@@ -134,14 +134,32 @@ def _is_photo(path: Path) -> bool:
 
 
 def _leads_away(path: Path, root: Path, away: list[Path]) -> bool:
-    if not path.is_symlink() or path.resolve().is_relative_to(root):
-        return False
+    try:
+        if not path.is_symlink() or path.resolve().is_relative_to(root):
+            return False
+    except (OSError, RuntimeError):  # a link to itself
+        pass
     away.append(path)
     return True
 
 
+def _stray(n: int) -> str:
+    lie = "1 photo lies" if n == 1 else f"{n} photos lie"
+    return f"{lie} beside the classes' folders, not in one: left out"
+
+
+def _not_followed(away: list[Path]) -> str:
+    if len(away) == 1:
+        return f"the symbolic link {away[0]} leads out of its class's folder: not followed"
+    return (
+        f"{len(away)} symbolic links lead out of their class's folder, such as {away[0]}: "
+        "not followed"
+    )
+
+
 def _digest(path: Path) -> str | OSError:
     try:
-        return blake2b(path.read_bytes(), digest_size=16).hexdigest()
+        with open_regular(path, MOST_BYTES) as file:
+            return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
     except OSError as error:
         return error

@@ -112,7 +112,7 @@ def _files(paths: list[Path]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            files += photos_below(path, path.resolve())
+            files += photos_below(path)
         elif path.exists():
             files.append(path)
         else:

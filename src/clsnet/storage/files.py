@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 import os
-import tempfile
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from clsnet.errors import ClsnetError
+
+try:
+    fcntl: Any = importlib.import_module("fcntl")
+except ImportError:  # Windows removes and renames no open file
+    fcntl = None
+
+ENDING = ".tmp"
+NEW = os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -14,6 +27,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
     Examples
     --------
+    >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> write_atomically(Path(folder.name) / "a", b"whole")
     >>> [file.name for file in Path(folder.name).iterdir()]
@@ -21,32 +35,91 @@ def write_atomically(path: Path, data: bytes) -> None:
     >>> folder.cleanup()
     """
     target = path.resolve()
-    temporary = ""
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}{ENDING}")
+    made = False
     try:
         if target.exists() and not target.is_file():
             reason = "Is a directory" if target.is_dir() else "Not a regular file"
             raise ClsnetError(f"cannot write {path}: {reason}.")
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        with os.fdopen(handle, "wb") as file:
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+        descriptor = os.open(temporary, os.O_WRONLY | NEW, 0o666 if mode is None else 0o600)
+        made = True
+        with os.fdopen(descriptor, "wb") as file:
+            _claim(descriptor)
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
-        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
-        Path(temporary).chmod(mode)
-        Path(temporary).replace(target)
+            os.fsync(descriptor)
+            if mode is not None:
+                temporary.chmod(mode)
+            if fcntl:
+                temporary.replace(target)  # while it is claimed, nobody sweeps it away
+        if not fcntl:
+            temporary.replace(target)
     except OSError as error:
-        unharmed = "; it is as it was" if temporary else ""
+        unharmed = "; it is as it was" if made else ""
         raise ClsnetError(f"cannot write {path}: {error.strerror}{unharmed}.") from None
     finally:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
+        if made:
+            temporary.unlink(missing_ok=True)
     _sync_folder(target.parent)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def leftovers(path: Path) -> list[Path]:
+    """List the temporary files of `path` that no process writes any more."""
+    return [file for file in _temporaries(path) if not _is_claimed(file)]
+
+
+def sweep(path: Path) -> None:
+    """Remove the temporary files of `path` that killed processes left.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (Path(folder) / ".model.0123abcd.tmp").touch()
+    ...     sweep(Path(folder) / "model")
+    ...     list(Path(folder).iterdir())
+    []
+    """
+    for file in leftovers(path):
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+
+
+def _temporaries(path: Path) -> Iterator[Path]:
+    start = f".{path.name}."
+    with suppress(OSError):
+        for file in path.parent.iterdir():
+            random = file.name.removeprefix(start).removesuffix(ENDING)
+            if file.name == f"{start}{random}{ENDING}" and len(random) == 8 and not _is_link(file):
+                yield file
+
+
+def _is_link(file: Path) -> bool:
+    return not stat.S_ISREG(file.lstat().st_mode)
+
+
+def _claim(descriptor: int) -> None:
+    """Tell other processes that a temporary file is being written."""
+    if fcntl:
+        with suppress(OSError):  # some file systems have no locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _is_claimed(file: Path) -> bool:
+    if not fcntl:
+        return False
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        return True  # it is gone, or somebody else's
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _sync_folder(folder: Path) -> None:

@@ -48,10 +48,29 @@ def locked(path: Path, say: Callable[[str], None] | None = None) -> Iterator[Non
             f"another process is changing {path}: nothing was done; try again when it is done."
         ) from None
     except OSError as error:
-        raise ClsnetError(f"cannot write {path}: {error.strerror}.") from None
+        raise ClsnetError(_why(path, lock, error)) from None
     try:
         yield
     finally:
         with suppress(OSError):  # Windows removes no open file
             lock.unlink(missing_ok=True)
         guard.release()
+
+
+def _why(path: Path, lock: Path, error: OSError) -> str:
+    """Say why there is no lock, and what to do."""
+    if lock.is_symlink():
+        return f"cannot write {path}: its lock {lock} is a symbolic link; remove it."
+    if isinstance(error, PermissionError) and lock.exists():
+        return (
+            f"cannot write {path}: its lock {lock} belongs to {_owner(lock)}; wait for that user's "
+            "clsnet to end, or have the lock removed if none is running."
+        )
+    return f"cannot write {path}: {error.strerror}."
+
+
+def _owner(file: Path) -> str:
+    try:
+        return f"the user {file.owner()}"
+    except (KeyError, OSError, NotImplementedError):
+        return "another user"

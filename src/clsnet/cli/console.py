@@ -1,0 +1,38 @@
+"""Tables, colours and progress; names in them are text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from clsnet.cli.output import PlainStream, plain
+
+
+class PlainConsole(Console):
+    r"""A console whose control characters are its own; no markup is read from what it prints.
+
+    Examples
+    --------
+    >>> PlainConsole().tell("[bold]a\x1b[31m")
+    [bold]a�[31m
+    """
+
+    def __init__(self, stderr: bool = False, quiet: bool = False) -> None:
+        stream = sys.stderr if stderr else sys.stdout
+        if isinstance(stream, PlainStream):
+            stream = stream.stream  # colours are control characters
+        super().__init__(file=stream, quiet=quiet, markup=False, emoji=False, highlight=False)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Yield what is to be printed; `control` marks what moves the cursor."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else plain(text, "\n"), style, control)
+
+    def tell(self, text: object, style: str | None = None) -> None:
+        """Print one line, however long."""
+        self.print(plain(text), style=style, soft_wrap=True)

@@ -1,0 +1,110 @@
+"""Files that are written whole, and what killed processes leave."""
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from clsnet.errors import ClsnetError
+from clsnet.storage.files import leftovers, sweep, write_atomically
+from clsnet.storage.regular_files import open_regular, read_regular
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from clsnet.storage.files import write_atomically
+os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
+write_atomically(Path(sys.argv[1]), b"half")
+"""
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize(("mask", "wanted"), [(0o022, 0o644), (0o077, 0o600)])
+def test_a_new_file_has_the_mode_that_the_umask_leaves(tmp_path, mask, wanted):
+    before = os.umask(mask)
+    try:
+        write_atomically(tmp_path / "a", b"1")
+    finally:
+        os.umask(before)
+    assert mode(tmp_path / "a") == wanted
+
+
+def test_a_file_keeps_its_mode(tmp_path):
+    (tmp_path / "a").touch()
+    (tmp_path / "a").chmod(0o640)
+    write_atomically(tmp_path / "a", b"1")
+    assert mode(tmp_path / "a") == 0o640
+
+
+def test_the_umask_of_the_process_never_changes(tmp_path):
+    """Of many files that other threads make meanwhile, none is open to all."""
+    made, done = [], threading.Event()
+
+    def work():
+        while not done.is_set():
+            path = tmp_path / f"other-{len(made)}"
+            path.touch()
+            made.append(mode(path))
+
+    before = os.umask(0o077)
+    thread = threading.Thread(target=work)
+    try:
+        thread.start()
+        for _ in range(50):
+            write_atomically(tmp_path / "a", b"1")
+    finally:
+        done.set()
+        thread.join()
+        os.umask(before)
+    assert set(made) == {0o600}
+
+
+def test_what_a_killed_process_left_is_swept_and_what_is_being_written_is_not(
+    tmp_path, environment
+):
+    path = tmp_path / "a"
+    done = subprocess.run([sys.executable, "-c", KILLED, path], env=environment)
+    assert done.returncode == -9
+    [left] = leftovers(path)
+    assert left.read_bytes() == b"half"
+    other = tmp_path / ".a.txt.01234567.tmp"
+    other.touch()
+    (tmp_path / ".a.89abcdef.tmp").symlink_to(other)
+    swept_inside = []
+    fsync = os.fsync
+
+    def while_written(handle):
+        swept_inside.append(len(leftovers(path)))
+        sweep(path)
+        fsync(handle)
+
+    os.fsync = while_written
+    try:
+        write_atomically(path, b"whole")
+    finally:
+        os.fsync = fsync
+    assert swept_inside[0] == 1
+    assert path.read_bytes() == b"whole"
+    assert {file.name for file in tmp_path.iterdir()} == {"a", other.name, ".a.89abcdef.tmp"}
+
+
+def test_only_regular_files_of_a_bounded_size_are_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "large").write_bytes(bytes(11))
+    for name, reason in (("pipe", "not a regular"), ("large", "11 bytes"), ("", "directory")):
+        with pytest.raises(OSError, match=reason):
+            open_regular(tmp_path / name, 10)
+    assert read_regular(tmp_path / "large", 11) == bytes(11)
+
+
+def test_a_folder_and_a_pipe_are_not_written_over(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path, reason in ((tmp_path, "Is a directory"), (tmp_path / "pipe", "Not a regular file")):
+        with pytest.raises(ClsnetError, match=reason):
+            write_atomically(path, b"")
