@@ -29,6 +29,11 @@ from clsnet.memory import MEGABYTE, MemoryUse
 from clsnet.storage import model_file
 
 ROWS = 4096
+KEEPS_TASK = (
+    "exact forgetting is not available: the extractor was fitted to samples of the first task and "
+    "keeps their mark. Available: forget(..., exact=False); or a model whose extractor needs no "
+    "data, as by default, or was given samples that may be kept: prepare(X)."
+)
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,7 @@ class Model:
     def order_free(self) -> bool:
         """Whether the same tasks in any other order would have led to the same answers."""
         rule = self.classifier.rule
-        return rule.plain and not rule.forgetting.forgets and not self.extractor.sees_task
+        return rule.plain and not rule.forgetting.forgets and not self.extractor.keeps_task
 
     # ------------------------------------------------------------------ learning
 
@@ -107,7 +112,14 @@ class Model:
 
     def without(self, tasks: Collection[int], classes: Collection[Any], exact: bool) -> Self:
         """Return the model without tasks or classes."""
-        return replace(self, classifier=self.classifier.forget(tasks, classes, exact))
+        left = self.classifier.forget(tasks, classes, exact)
+        if exact and self.extractor.keeps_task and self._are_in_first_task(tasks, classes):
+            raise ClsnetError(KEEPS_TASK)
+        return replace(self, classifier=left)
+
+    def _are_in_first_task(self, tasks: Collection[int], classes: Collection[Any]) -> bool:
+        first = self.classifier.tasks[0].classes
+        return 0 in tasks or any(label in first for label in classes)
 
     def unlearned(self) -> Self:
         """Return a model that has learned nothing, with the same extractor."""
@@ -199,6 +211,7 @@ class Model:
             "backbone": _plain(extractor.backbone),
             "augmentation": _plain(extractor.augmentation),
             "seed": extractor.seed,
+            "prepared": extractor.prepared,
             "labels": classifier.labels,
             "calibration": asdict(classifier.calibration),
             "tasks": [list(task.counts.items()) for task in classifier.tasks],
@@ -266,6 +279,7 @@ def _extractor_from(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Ex
     extractor = Extractor(backbone, _rich(header["augmentation"]), header["seed"])
     extractor.restore(_below("extractor.", arrays))
     extractor.dimension = len(arrays["omega"])
+    extractor.prepared = header.get("prepared", False)
     return extractor
 
 

@@ -50,19 +50,20 @@ class CLSNet(
 
     A frozen extractor represents samples. A classifier in closed form learns one task after
     another and keeps no sample of any. With the full curvature (the default) its weights equal
-    ridge regression on the representations of all data seen so far. Where the extractor does not
-    depend on data (vectors, a preset for images, or a frozen network) the weights do not depend on
-    the order of tasks either. Small images without a preset have nodes fitted to the first task.
+    ridge regression on the representations of all data seen so far, in whatever order it came. The
+    extractor follows from the seed and the shape of a sample, unless a parameter asks for one that
+    is fitted to the first task (``connection="A"`` or ``"G*"``, ``backbone="identity"``).
     `paper` and `demo` are the configurations that the authors described and released.
 
     Parameters
     ----------
     backbone
-        The frozen part of the extractor: ``"identity"``, ``"patches"``, ``"efficientnet-lite0"``,
-        ``"resnet18:FILE"`` or ``"FILE.safetensors"`` (of ``clsnet pretrain``), ``"hf:NAME"``,
-        ``"timm:NAME"``, a name that another package registered, a `Backbone`, any callable from
-        images to vectors (a ``torch.nn.Module`` too), or ``"auto"`` (vectors as they are,
-        photographs by EfficientNet-Lite0, smaller images by whitened patches).
+        The frozen part of the extractor: ``"columns"``, ``"identity"``, ``"patches"``,
+        ``"efficientnet-lite0"``, ``"resnet18:FILE"`` or ``"FILE.safetensors"`` (of ``clsnet
+        pretrain``), ``"hf:NAME"``, ``"timm:NAME"``, a name that another package registered, a
+        `Backbone`, any callable from images to vectors (a ``torch.nn.Module`` too), or
+        ``"auto"``: vectors by ``"columns"`` with random nodes, standardised from the sums that the
+        classifier keeps; photographs by EfficientNet-Lite0; smaller images by whitened patches.
     taps, views
         Of a network named by `backbone`: whether features are taken at ``"several"`` depths,
         ``"many"`` (at two scales too), or from the ``"last"`` layer, as in the paper; and over how
@@ -70,11 +71,13 @@ class CLSNet(
         ``"auto"`` is ``"many"`` and 8 in the preset ``"best"``, else ``"several"`` and 2.
     connection
         What the classifier sees: ``"Z"`` the backbone's output, ``"G"`` random nodes of it,
-        ``"G*"`` tuned nodes, ``"A"`` both Z and G*, ``"Z+G"`` both Z and G, or ``"auto"``: what
-        the preset says; of networks Z with their own random nodes, or else ``"Z+G"``; of all
-        others ``"A"``.
+        ``"G*"`` tuned nodes, ``"A"`` both Z and G*, ``"Z+G"`` both Z and G, or ``"auto"``: Z of
+        vectors, of small images and of networks that have random nodes of their own; ``"A"`` of
+        ``"identity"``; of others ``"Z+G"``. Nodes are tuned to samples of the first task, unless
+        `prepare` was given others. The answers then depend on which task came first, and its
+        samples cannot be forgotten exactly.
     groups, group_size
-        Number of groups of random nodes, and of nodes in each.
+        Number of groups of random nodes, and of nodes in each. Vectors have as many nodes in all.
     activation
         Behind the nodes: ``"relu"``, ``"tanh"`` or ``"none"``.
     alpha
@@ -278,9 +281,14 @@ class CLSNet(
         resolve_device(self.device)
 
     def prepare(self, X: Any) -> Self:
-        """Fix the extractor, given samples of a first task; nothing is learned yet."""
+        """Fix the extractor, given samples without labels; nothing is learned yet.
+
+        Only extractors that are fitted to samples look at more than their shape. What they take
+        from these samples stays, whichever tasks are learned and forgotten.
+        """
         self._validate_params()
         self._fix_extractor(as_samples(self, X, reset=True))
+        self.extractor_.prepared = True
         return self
 
     def forget(
@@ -289,10 +297,10 @@ class CLSNet(
         """Forget a task or classes.
 
         With the full curvature and a sum kept for each (``retain``), the weights become those of a
-        model that never saw it, given the same extractor. Where that is not possible an error says
-        why; ``exact=False`` then still removes the classes from every answer and keeps the task
-        from constraining later ones. Tasks keep their numbers: a gamma per task, and the queue,
-        still count the forgotten one.
+        model that never saw it. Where that is not possible an error says why, as for samples of
+        the first task if the extractor was fitted to them. ``exact=False`` then still removes the
+        classes from every answer and keeps the task from constraining later ones. Tasks keep their
+        numbers: a gamma per task, and the queue, still count the forgotten one.
 
         Parameters
         ----------

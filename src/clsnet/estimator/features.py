@@ -45,7 +45,7 @@ def new_extractor(model: CLSNet, sample_shape: tuple[int, ...]) -> Extractor:
     backbone = resolve_backbone(chosen, sample_shape, taps, views, PLACED[size])
     connection = model.connection
     if connection == "auto":
-        connection = preset.get("connection", "Z" if backbone.standardised else "A")
+        connection = preset.get("connection", backbone.default_connection)
     augmentation = model.augmentation or Augmentation(
         connection, model.groups, model.group_size, model.activation, model.alpha
     )

@@ -48,6 +48,9 @@ class Extractor:
     (20, 5)
     """
 
+    prepared = False
+    """Whether `fit` was given samples of their own, which may be kept, and not a task."""
+
     def __init__(
         self,
         backbone: Backbone,
@@ -65,7 +68,7 @@ class Extractor:
             self._cache = FeatureCache(cache, backbone.fingerprint)
 
     def fit(self, X: Samples, device: Device) -> Self:
-        """Fix both parts, given samples of the first task without labels."""
+        """Fix both parts, given samples without labels: those of the first task, or others."""
         if len(X) > FIT_SAMPLES:
             drawn = np.random.RandomState(self.seed).choice(len(X), FIT_SAMPLES, replace=False)
             X = X[np.sort(drawn)]
@@ -158,6 +161,11 @@ class Extractor:
     def sees_task(self) -> bool:
         """Whether the maps depend on the samples that they were fitted to."""
         return self.backbone.sees_task or self.augmentation.tuned
+
+    @property
+    def keeps_task(self) -> bool:
+        """Whether the maps depend on samples of the first task, which they cannot forget."""
+        return self.sees_task and not self.prepared
 
     @property
     def referred_mb(self) -> float:

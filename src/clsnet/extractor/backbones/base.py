@@ -31,10 +31,12 @@ class Backbone(abc.ABC):
     """Names of the arrays that `fit` finds."""
     batch_size: ClassVar[int] = 1024
     gpu_batch_size: ClassVar[int] = 4096
-    sees_task: ClassVar[bool] = True
-    """Whether `fit` looks at more of the samples than their shape."""
+    sees_task: bool = True
+    """Whether `fit` looks at more of the samples than their shape and type."""
     standardised: ClassVar[bool] = False
     """Whether columns of Z are to be standardised by the sums that a classifier keeps."""
+    default_connection: ClassVar[str] = "Z+G"
+    """What the classifier sees unless it is told: Z, or Z and random nodes, which need no data."""
     device: Device = CPU
     held: bool = False
     """Whether a saved model holds the weights of a frozen network."""

@@ -40,7 +40,7 @@ class CallableBackbone(Backbone):
     name = "callable"
     batch_size: ClassVar[int] = 32
     gpu_batch_size: ClassVar[int] = 512
-    sees_task: ClassVar[bool] = False
+    sees_task = False
 
     def __init__(self, function: Callable[[Any], Any] | str) -> None:
         self.function = function

@@ -43,8 +43,9 @@ class Columns(Backbone):
     """
 
     name = "columns"
-    sees_task: ClassVar[bool] = False
+    sees_task = False
     standardised: ClassVar[bool] = True
+    default_connection: ClassVar[str] = "Z"
     fitted = ("seed",)
     seed: Array
 
@@ -66,6 +67,7 @@ class Columns(Backbone):
             raise ClsnetError("a sample holds only values too small to be squared; scale them up.")
         return X
 
+    @np.errstate(over="ignore", invalid="ignore")  # sums that are taken of it tell
     def transform(self, X: Array) -> Array:
         """Return x and the nodes."""
         xp = namespace(X)

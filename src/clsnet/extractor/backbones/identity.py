@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -38,12 +38,14 @@ class Identity(Backbone):
     """
 
     name = "identity"
+    default_connection: ClassVar[str] = "A"  # tuned nodes, as in the paper
     fitted = ("shift", "factor")
     shift: Array
     factor: Array
 
     def __init__(self, scale: str = "standard") -> None:
         self.scale = scale
+        self.sees_task = scale == "standard"
         self.shift = np.empty(0, np.float32)
         self.factor = np.empty(0, np.float32)
 

@@ -60,7 +60,7 @@ class Network(Backbone):
 
     batch_size: ClassVar[int] = 32
     gpu_batch_size: ClassVar[int] = 512
-    sees_task: ClassVar[bool] = False
+    sees_task = False
     fitted = ("centre", "factor")
     trained_on: str = ""
     seen_classes: tuple[str, ...] = ()

@@ -47,7 +47,7 @@ class Patches(Backbone):
         Average the features of the image and of its mirror image.
     source
         Where patches come from: ``"leaves"``, synthetic images, so that the map depends on no
-        data but the brightest value of the first task, or ``"task"``, images of that task.
+        data, or ``"task"``, images of the first task.
 
     Examples
     --------
@@ -59,6 +59,7 @@ class Patches(Backbone):
     """
 
     name = "patches"
+    default_connection: ClassVar[str] = "Z"
     batch_size: ClassVar[int] = 256
     gpu_batch_size: ClassVar[int] = 1024
     peak: Array
@@ -66,8 +67,8 @@ class Patches(Backbone):
 
     def __init__(
         self,
-        filters: int = 48,
-        sizes: Sequence[int] = (6,),
+        filters: int = 33,
+        sizes: Sequence[int] = (4, 8),
         contrast: Sequence[float] = (1e-3,),
         pool: int = 5,
         mirror: bool = False,
@@ -79,22 +80,23 @@ class Patches(Backbone):
         self.pool = pool
         self.mirror = mirror
         self.source = source
+        self.sees_task = source == "task"
         self.fitted = ("peak", "centre", *(f"bank{size}" for size in sizes))
-        self.peak, self.centre = np.ones((), np.float32), np.zeros((), np.float32)
+        self.peak, self.centre = np.zeros((), np.float32), np.zeros((), np.float32)
         for size in sizes:
             setattr(self, f"bank{size}", np.empty(0, np.float32))
         self._cells: dict[tuple[int, int, Device], Array] = {}
 
     def fit(self, X: np.ndarray, random: np.random.RandomState) -> None:
-        """Draw the filters, and take the brightest value as one."""
+        """Draw the filters."""
         if X.ndim not in (3, 4):
             raise ClsnetError(
                 "the patches backbone needs images, (n, h, w) or (n, channels, h, w), "
                 f"not an array of shape {X.shape}."
             )
-        self.peak = np.array(float(abs(X).max()) or 1.0, np.float32)
+        self.peak = np.zeros((), np.float32)
         leaves = dead_leaves(N_LEAVES, random)
-        images = leaves if self.source == "leaves" else (X / float(self.peak))
+        images = leaves if self.source == "leaves" else self.as_input(X)
         images = images.reshape(-1, *images.shape[-2:])
         for size in self.sizes:
             banks = [_filter_bank(images, size, self.filters, c, random) for c in self.contrast]
@@ -102,12 +104,23 @@ class Patches(Backbone):
         self.centre = self._features(leaves.astype(np.float32), mirror=False).mean(axis=0)
 
     def as_input(self, X: np.ndarray) -> np.ndarray:
-        """Return a copy in single precision."""
-        return np.array(X, dtype=np.float32)
+        """Return a copy in single precision, in which the brightest value of an image is one.
+
+        That of 8-bit images is 255, and that of others the largest of each.
+        """
+        if X.dtype == np.uint8 or self.peak > 0:
+            return np.array(X, dtype=np.float32) / np.float32(self.brightest)
+        largest = abs(X.astype(np.float64)).max(axis=tuple(range(1, X.ndim)), keepdims=True)
+        return np.asarray(X / np.where(largest > 0, largest, 1.0), np.float32)
+
+    @property
+    def brightest(self) -> float:
+        """The brightest value of an 8-bit image; models of version 0.1 keep that of all images."""
+        return float(self.peak) or 255.0
 
     def transform(self, X: Array) -> Array:
         """Return one row of features per image."""
-        images = X.reshape(-1, *X.shape[-2:]) / self.peak
+        images = X.reshape(-1, *X.shape[-2:])
         if is_torch(X):
             Z = self._torch_features(images)
             if self.mirror:
@@ -180,7 +193,8 @@ class Patches(Backbone):
         if len(sides) != 3:
             raise ClsnetError("the patches backbone needs images of a known size to export.")
         channels, height, width = sides
-        peak, centre = (graph.constant(to_numpy(array)) for array in (self.peak, self.centre))
+        peak = graph.constant(np.float32(self.brightest))
+        centre = graph.constant(to_numpy(self.centre))
         grey = graph.node("Reshape", images, graph.constant(np.array([-1, 1, height, width])))
         grey = graph.node("Div", graph.node("CastLike", grey, peak), peak)
         Z = self._write_features(graph, grey, height, width)
