@@ -46,11 +46,11 @@ MLBENCH = {
     "Vowel": "Class",
 }
 """Names of the column that is to be predicted."""
-FITTED = "CLSNet, fitted to the first task"
+FITTED, PEER = "CLSNet, fitted to the first task", "LogisticRegression"
 METHODS: dict[str, Callable[[], Any]] = {
     "CLSNet": CLSNet,
     FITTED: lambda: CLSNet(backbone="identity", connection="A", ridge="gcv"),  # versions up to 0.1
-    "LogisticRegression": lambda: scaled(LogisticRegression(max_iter=5000)),
+    PEER: lambda: scaled(LogisticRegression(max_iter=5000)),
     "RidgeClassifier": lambda: scaled(RidgeClassifier()),
     "RandomForestClassifier": lambda: RandomForestClassifier(random_state=SEED),
 }
@@ -103,6 +103,11 @@ def measured(X: np.ndarray, y: np.ndarray) -> dict[str, dict[str, float | None]]
     return found
 
 
+def ratio(methods: dict[str, dict[str, float]]) -> float:
+    """Return the log loss of CLSNet over that of logistic regression."""
+    return round(methods["CLSNet"]["log_loss"] / methods[PEER]["log_loss"], 3)
+
+
 def mean(rows: list[float | None]) -> float | None:
     return None if None in rows else round(float(np.mean(rows)), 4)  # type: ignore[arg-type]
 
@@ -128,7 +133,11 @@ def main() -> None:
     }
     for method, figures in means.items():
         print(f"mean over {len(sets)} sets: {method:34} {figures}")
+    ratios = {name: ratio(one["methods"]) for name, one in sets.items()}
+    geometric = round(float(np.exp(np.mean(np.log(list(ratios.values()))))), 3)
+    print(f"log loss over that of {PEER}: {ratios}, geometric mean {geometric}")
     record = {"folds": FOLDS, "seed": SEED, "sets": sets, "mean": means}
+    record["log_loss_over_logistic_regression"] = {"sets": ratios, "geometric_mean": geometric}
     record["environment"] = environment()
     arguments.out.write_text(json.dumps(record, indent=2) + "\n")
 

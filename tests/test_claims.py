@@ -5,12 +5,18 @@ Every model is compared with a fresh one that saw all data that is left at once,
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+from sklearn.linear_model import RidgeClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from clsnet import CLSNet, load
+from clsnet.classifier.ridge.standardised import FAINT, LEAST_RIDGE
 
-VECTORS = ("columns of many scales", "byte columns", "one column")
+VECTORS = ("columns of many scales", "columns far from zero", "byte columns", "one column")
 IMAGES = ("grey images", "grey bytes", "colour images", "colour bytes")
 SPLITS = ("at random", "class by class", "one sample first", "one by one")
 
@@ -28,7 +34,8 @@ def samples(kind, n, random):
     X = random.standard_normal((n_classes, width))[y] + random.standard_normal((n, width))
     if kind == "byte columns":
         return (40 * X).clip(-120, 120).astype(np.uint8), y
-    return (X + random.uniform(-9, 9, width)) * 10.0 ** random.uniform(-5, 6, width), y
+    far = 10.0 ** random.uniform(0, 5, width) if kind == "columns far from zero" else 9
+    return (X + far * random.uniform(-1, 1, width)) * 10.0 ** random.uniform(-5, 6, width), y
 
 
 def tasks_of(y, split, random):
@@ -57,6 +64,20 @@ def scores(model, X, classes):
     return model.model_.scores(X)[:, [known.index(label) for label in classes]]
 
 
+def rounding(fresh, X):
+    """Return the relative error of scores that 16 digits of sums leave.
+
+    Of a column whose mean is r times its deviation the variance is known to r^2 times less, and
+    the smallest ridge that is chosen is 1e-4 of it. Columns beyond r = 1000 count less instead.
+    """
+    if X.ndim > 2:
+        return 1e-8  # features of images are not standardised
+    A = fresh.transform(X)
+    spread = A.var(axis=0)
+    far = ((A**2).mean(axis=0)[spread > 0] / spread[spread > 0]).max(initial=1)
+    return max(1e-8, 4 * np.finfo(float).eps * min(far, 1 / FAINT) / LEAST_RIDGE)
+
+
 def assert_equals_fresh(model, X, y, left, **options):
     """The model answers as a fresh one that saw the rows that are left at once, in their order."""
     left = np.sort(left)
@@ -64,23 +85,25 @@ def assert_equals_fresh(model, X, y, left, **options):
     classes = fresh.classes_.tolist()
     assert sorted(model.classes_.tolist()) == sorted(classes)
     found, expected = scores(model, X, classes), scores(fresh, X, classes)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * abs(expected).max())
+    error = rounding(fresh, X[left])
+    np.testing.assert_allclose(found, expected, rtol=0, atol=error * abs(expected).max())
     chances = model.predict_proba(X)[:, [model.classes_.tolist().index(c) for c in classes]]
-    np.testing.assert_allclose(chances, fresh.predict_proba(X), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(chances, fresh.predict_proba(X), rtol=0, atol=100 * error)
     ranked = np.sort(expected, axis=1)
-    sure = ranked[:, -1] - (ranked[:, -2] if len(classes) > 1 else -1) > 1e-6
+    sure = ranked[:, -1] - (ranked[:, -2] if len(classes) > 1 else -1) > 100 * error
     np.testing.assert_array_equal(model.predict(X)[sure], fresh.predict(X)[sure])
 
 
 seeds = st.integers(0, 2**32 - 1)
 splits = st.sampled_from(SPLITS)
 few_nodes = st.sampled_from([{}, {"groups": 2, "group_size": 10}])
+retained = st.sampled_from(["total", "tasks", "classes"])
 quick = settings(deadline=None, max_examples=25)
 slow = settings(deadline=None, max_examples=8)
 
 
 @quick
-@given(seeds, st.sampled_from(VECTORS), splits, few_nodes, st.sampled_from(["total", "tasks"]))
+@given(seeds, st.sampled_from(VECTORS), splits, few_nodes, retained)
 def test_vectors_in_any_tasks_and_order_equal_all_at_once(seed, kind, split, nodes, retain):
     random = np.random.default_rng(seed)
     X, y = samples(kind, int(random.integers(10, 200)), random)
@@ -89,7 +112,7 @@ def test_vectors_in_any_tasks_and_order_equal_all_at_once(seed, kind, split, nod
 
 
 @slow
-@given(seeds, st.sampled_from(IMAGES), splits, st.sampled_from(["total", "tasks", "classes"]))
+@given(seeds, st.sampled_from(IMAGES), splits, retained)
 def test_images_in_any_tasks_and_order_equal_all_at_once(seed, kind, split, retain):
     random = np.random.default_rng(seed)
     X, y = samples(kind, int(random.integers(10, 60)), random)
@@ -145,6 +168,21 @@ def test_a_file_in_between_and_prepared_samples_change_nothing(tmp_path_factory,
         model.partial_fit(X[rows], y[rows]).save(path)
         model = load(path)
     assert_equals_fresh(model, X, y, np.arange(len(y)))
+    if len(tasks) > 1:
+        assert_equals_fresh(model.forget(task=0), X, y, np.concatenate(tasks[1:]))
+
+
+@quick
+@given(seeds, splits)
+def test_sparse_rows_are_learned_and_forgotten_as_dense_ones(seed, split):
+    random = np.random.default_rng(seed)
+    X, y = samples("columns of many scales", int(random.integers(10, 100)), random)
+    X *= random.uniform(size=X.shape) < 0.3
+    tasks = tasks_of(y, split, random)
+    model = taught(scipy.sparse.csr_array(X), y, tasks, retain="tasks")
+    assert_equals_fresh(model, X, y, np.arange(len(y)))
+    if len(tasks) > 1:
+        assert_equals_fresh(model.forget(task=0), X, y, np.concatenate(tasks[1:]))
 
 
 # ------------------------------------------------- extractors that are fitted to samples
@@ -201,8 +239,6 @@ def test_a_prepared_extractor_has_nothing_of_the_first_task(options, tmp_path):
 
 
 def iris():
-    from sklearn.datasets import load_iris
-
     X, y = load_iris(return_X_y=True)
     rows = np.random.default_rng(0).permutation(len(y))
     return X[rows], y[rows]
@@ -227,10 +263,11 @@ def test_a_noisy_column_of_any_size_ruins_nothing():
         assert accuracy_in_tasks(np.hstack([X, size * noise]), y) > 0.9
 
 
-@pytest.mark.parametrize("factor", [1e-100, 1e-8, 1e8, 1e100])
-def test_vectors_of_any_unit_are_told_apart(factor):
-    X, y = iris()
-    assert accuracy_in_tasks(factor * X, y) > 0.8
+@pytest.mark.parametrize("factor", [1e-100, 1e-8, 1.0, 1e8, 1e100])
+def test_vectors_of_any_unit_are_told_apart_at_least_as_by_linear_least_squares(factor):
+    X, y = iris()  # of which a linear model takes one class for another: 0.78 of these samples
+    linear = make_pipeline(StandardScaler(), RidgeClassifier()).fit(X[:100], y[:100])
+    assert accuracy_in_tasks(factor * X, y) >= linear.score(X[100:], y[100:])
 
 
 @pytest.mark.parametrize(("factor", "reason"), [(1e300, "too large"), (1e-200, "too small")])

@@ -16,7 +16,7 @@ OVERLAPPING = [(0, 1), (1, 2), (2, 3)]
 
 
 def options(**changes):
-    return {"connection": "A", "groups": 2, "group_size": 10, "retain": "tasks", **changes}
+    return {"groups": 2, "group_size": 10, "retain": "tasks", **changes}
 
 
 def learn(model, *tasks):

@@ -14,7 +14,13 @@ from clsnet.classifier.ridge.error_rate import ScoreMoments
 from clsnet.classifier.ridge.normal_equations import NormalEquations
 from clsnet.classifier.ridge.reference import ridge_regression
 from clsnet.classifier.ridge.rule import regress
-from clsnet.classifier.ridge.standardised import CAUTION, FAINT, LEAST_RIDGE, Standardised
+from clsnet.classifier.ridge.standardised import (
+    CAUTION,
+    FAINT,
+    LEAST_RIDGE,
+    ROUNDING,
+    Standardised,
+)
 from clsnet.classifier.rule import Rule
 from tests.literal import one_hot
 
@@ -48,8 +54,10 @@ def literal(A, Y, relative, weights=None):
     n = weights.sum()
     mean, targets = weights @ A / n, weights @ Y / n
     variance = weights @ (A - mean) ** 2 / n
-    moving = variance > 1e-12 * (weights @ A**2 / n)
-    deviation = np.sqrt(variance + FAINT * (weights @ A**2 / n))
+    square = weights @ A**2 / n
+    moving = variance > ROUNDING * square
+    known = 1 - ROUNDING * square / np.where(moving, variance, 1.0)
+    deviation = np.sqrt((variance + FAINT * square) / np.where(moving, known, 1.0))
     scaled = np.where(moving, (A - mean) / np.where(moving, deviation, 1.0), 0.0)
     scale = (weights[:, None] * scaled**2).sum(axis=0).mean()
     [omega], _ = ridge_regression(scaled, Y - targets, [relative * scale], weights)

@@ -10,7 +10,7 @@ from clsnet.photos import learn
 @pytest.fixture(scope="session")
 def tiny() -> Patches:
     """A backbone that takes a millisecond: 96 features of images of 64x64 pixels."""
-    return Patches(filters=4, pool=2)
+    return Patches(filters=4, sizes=(6,), pool=2)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from clsnet.classifier.ridge.error_curve import GRID, ErrorCurve
 from clsnet.classifier.ridge.error_rate import ScoreMoments, doubt, expected_error_rate
 from clsnet.classifier.ridge.factor import Factor
 from clsnet.classifier.ridge.normal_equations import NormalEquations, left_out_error
+from clsnet.classifier.ridge.spectrum import most_few
 from clsnet.classifier.solvers import refine, solve_shared
 
 START = GRID.index(1e-5)
@@ -178,7 +179,8 @@ def _best(
     equations: NormalEquations, curve: ErrorCurve | None = None
 ) -> tuple[int, ErrorCurve | None]:
     """Return the point of the grid with the least error, and the curve that has shown it."""
-    size, few = equations.size, equations.spectrum is not None
+    size = equations.size
+    few = equations.n_samples <= most_few(size)  # even if rounding hides the space they span
     within = _grid(equations)
     if few:
         start = len(GRID) - 1

@@ -9,7 +9,7 @@ from clsnet.arrays.linalg import diagonal, product
 from clsnet.classifier.ridge.normal_equations import NormalEquations
 from clsnet.classifier.ridge.rule import Regression
 
-ROUNDING = 1e-12  # a variance below this share of the mean square is one of rounding
+ROUNDING = 1e-10  # a variance below this share of the mean square is known to few digits
 CAUTION = 1.1  # columns of vectors hold outliers, whose leverage an average one understates
 LEAST_RIDGE = 1e-4  # what varies by less than 1 % of a column is taken for noise
 FAINT = 1e-6  # of the mean square, added to the variance: what rounding would blur counts less
@@ -74,8 +74,9 @@ class Standardised:
             gram = gram - sums[:, None] * (sums / sums[intercept])
             spread = diagonal(gram)
         varies = spread > ROUNDING * squares
+        known = 1 - ROUNDING * squares / xp.where(varies, spread, 1.0)  # so that nothing jumps
         variance = xp.where(varies, spread + FAINT * squares, 1.0) / n_samples
-        factor = xp.where(varies, variance**-0.5, 0.0)
+        factor = xp.where(varies, known / variance, 0.0) ** 0.5
         factor[intercept] = 0.0
         targets = cross[intercept]
         means = targets / sums[intercept]

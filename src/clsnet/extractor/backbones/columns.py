@@ -22,11 +22,12 @@ LEAST = 1e-150  # a number below this has no square
 class Columns(Backbone):
     """Columns of any scale: x as it is, and random Fourier features that need no scale to be known.
 
-    A node is the cosine of a random sum of ``arcsinh(x / s)`` for some columns and some s. That is
-    x / s for small values and a signed logarithm for large ones, so that one large value moves it
-    little. One half of the nodes sees a few columns at any s each, the other half more of them
-    close to x. All of this follows from the seed and the number of columns alone. It has no common
-    scale; the classifier standardises it by the sums that it keeps anyway.
+    A node is the cosine of a random sum of ``arcsinh(x / s)`` for some columns and some s, less its
+    value where x is zero. That is x / s for small values and a signed logarithm for large ones, so
+    that one large value moves it little. One half of the nodes sees a few columns at any s each,
+    the other half more of them close to x. All of this follows from the seed and the number of
+    columns alone. It has no common scale; the classifier standardises it by the sums that it keeps
+    anyway. Of values far below 0.01 the nodes are linear.
 
     Parameters
     ----------
@@ -74,7 +75,8 @@ class Columns(Backbone):
         seen = xp.concat([scale * xp.asinh(X / over) for scale, over in SCALES], axis=1)
         drawn = nodes(int(self.seed), X.shape[1], self.n_nodes)
         weights, phases = (to_device(array, device_of(X)) for array in drawn)
-        return xp.concat([X, xp.cos(seen @ weights + phases)], axis=1)
+        half = seen @ weights / 2  # cos(2 h + p) - cos(p), with every digit of small values
+        return xp.concat([X, -2 * xp.sin(half + phases) * xp.sin(half)], axis=1)
 
 
 @functools.lru_cache(maxsize=16)
