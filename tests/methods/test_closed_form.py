@@ -48,6 +48,17 @@ def test_every_closed_form_takes_the_options_of_the_extractor(name):
     methods()[name].build(0, "fast", device="cpu", **options)
 
 
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_the_unit_of_vectors_does_not_matter(name, unit, vectors):
+    models = build(name), build(name)
+    for task in vectors[:2]:
+        models[0].partial_fit(task.X_train, task.y_train)
+        models[1].partial_fit(unit * task.X_train, task.y_train)
+    X = np.concatenate([task.X_test for task in vectors[:2]])
+    assert np.mean(models[0].predict(X) == models[1].predict(unit * X)) > 0.99
+
+
 def test_a_refused_option_ends_a_benchmark_before_it_runs(run_warm, tmp_path):
     words = ("bench", "Digits-10/5", "--method", "slda", "--option", "gamma=2", "--out", tmp_path)
     done = run_warm(*words)

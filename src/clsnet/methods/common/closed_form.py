@@ -31,6 +31,9 @@ from clsnet.storage import model_file
 class ClosedForm:
     """Learn from the features that `CLSNet` with the same preset and seed would see.
 
+    Only its own classifier can do with columns of any scale. So vectors are those of the backbone
+    ``"identity"`` here, standardised by the first task.
+
     Subclasses say what they sum up (`start`, `learn`), what they keep (`kept`), what follows from
     it (`solve`), and how classes are scored (`labels`, `scores`).
 
@@ -104,6 +107,8 @@ class ClosedForm:
     def partial_fit(self, X: Samples, y: np.ndarray) -> Self:
         """Learn one task."""
         if not hasattr(self, "extractor_"):
+            if X.ndim == 2 and self.model.backbone == "auto":
+                self.model.backbone = "identity"
             self.extractor_ = new_extractor(self.model, X.shape[1:]).fit(X, self.device)
             self.start(self.extractor_.dimension)
         parts = [self.extractor_.transform(X[i : i + ROWS]) for i in range(0, len(X), ROWS)]
