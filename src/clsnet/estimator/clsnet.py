@@ -283,8 +283,10 @@ class CLSNet(
     def prepare(self, X: Any) -> Self:
         """Fix the extractor, given samples without labels; nothing is learned yet.
 
-        Only extractors that are fitted to samples look at more than their shape. What they take
-        from these samples stays, whichever tasks are learned and forgotten.
+        Only extractors that are fitted to samples (``connection="A"`` or ``"G*"``,
+        ``backbone="identity"``) look at more than their shape. What they take from these samples
+        stays, whichever tasks are learned and forgotten. So give samples that may be kept: then
+        the order of tasks does not matter, and every task can be forgotten exactly.
         """
         self._validate_params()
         self._fix_extractor(as_samples(self, X, reset=True))
@@ -297,10 +299,12 @@ class CLSNet(
         """Forget a task or classes.
 
         With the full curvature and a sum kept for each (``retain``), the weights become those of a
-        model that never saw it. Where that is not possible an error says why, as for samples of
-        the first task if the extractor was fitted to them. ``exact=False`` then still removes the
-        classes from every answer and keeps the task from constraining later ones. Tasks keep their
-        numbers: a gamma per task, and the queue, still count the forgotten one.
+        model that never saw it. Where that is not possible an error says why. It is not possible
+        for samples of the first task if the extractor was fitted to them (``connection="A"`` or
+        ``"G*"``, ``backbone="identity"``) and not to those of `prepare`. ``exact=False`` then
+        removes its sums where they are kept apart. Else it removes the classes from every answer
+        and keeps the task from constraining later ones. Tasks keep their numbers: a gamma per
+        task, and the queue, still count the forgotten one.
 
         Parameters
         ----------
