@@ -25,8 +25,16 @@ def test_nodes_are_cosines_of_random_sums_of_logarithms():
     for row, x in zip(expected, X, strict=True):
         seen = [a * np.arcsinh(value / s) for a, s in SCALES for value in x]
         for weight, phase in zip(weights.T, phases, strict=True):
-            row.append(np.cos(sum(w * v for w, v in zip(weight, seen, strict=True)) + phase))
-    np.testing.assert_allclose(represented(X), expected, rtol=1e-10)
+            angle = sum(w * v for w, v in zip(weight, seen, strict=True))
+            row.append(np.cos(angle + phase) - np.cos(phase))
+    np.testing.assert_allclose(represented(X), expected, rtol=1e-10, atol=1e-13)
+
+
+def test_nodes_of_small_values_keep_all_their_digits():
+    X = np.random.default_rng(0).standard_normal((30, 5))
+    small, smaller = represented(1e-12 * X)[:, 5:], represented(1e-13 * X)[:, 5:]
+    np.testing.assert_allclose(small, 10 * smaller, rtol=1e-8)  # linear, but for its curvature
+    assert abs(small).min() > 0
 
 
 def test_the_map_depends_on_the_seed_and_on_no_sample():
