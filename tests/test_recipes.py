@@ -90,7 +90,12 @@ model.save("model.clsnet")
 np.save("answers.npy", model.decision_function(X[seen]))
 """
 LOAD = """
-model = load("model.clsnet")
+from clsnet import ClsnetError
+try:
+    load("model.clsnet")
+except ClsnetError as error:
+    assert "refers to the" in str(error) and repr(NAME) in str(error), error
+model = load("model.clsnet", allow=NAME)
 seen = np.logical_or.reduce(tasks)
 assert np.allclose(model.decision_function(X[seen]), np.load("answers.npy"), rtol=0, atol=1e-9)
 """
@@ -101,7 +106,9 @@ def test_a_backbone_learns_saves_and_loads_by_its_name(install, given: str) -> N
     site = install("A backbone")
     start = f"{TASKS}from edges import Edges\nmodel = CLSNet(backbone={given}, ridge=1e-3)\n"
     python(site, start + SAVE_AND_LOAD)
-    said = python(site, TASKS + LOAD + "print(repr(model.extractor_.backbone))")
+    said = python(
+        site, "NAME = 'edges'\n" + TASKS + LOAD + "print(repr(model.extractor_.backbone))"
+    )
     assert said.strip() == f"Edges(power={1.0 if 'power' in given else 0.5})"
 
 
@@ -140,7 +147,7 @@ def test_a_function_with_an_entry_point_is_saved_by_its_name(install) -> None:
     points = site / "edges-1.dist-info/entry_points.txt"
     points.write_text("[clsnet.backbones]\npixels = pixels:pixels\n")
     python(site, f"{TASKS}model = CLSNet(backbone='pixels', ridge=1e-3)\n" + SAVE_AND_LOAD)
-    python(site, TASKS + LOAD)
+    python(site, "NAME = 'pixels'\n" + TASKS + LOAD)
 
 
 def test_a_data_set_is_listed_and_benchmarked(install, run_clsnet, tmp_path) -> None:
@@ -163,7 +170,7 @@ def test_a_forgetting_policy_is_used_saved_and_loaded(install, given: str) -> No
     plain += "assert not np.allclose(plain.decision_function(X), model.decision_function(X))\n"
     python(site, start + SAVE_AND_LOAD + plain)
     more = "model.partial_fit(X[y == 6], y[y == 6])\nassert 6 in model.predict(X[y == 6])\n"
-    python(site, TASKS + LOAD + more)
+    python(site, "NAME = 'fading'\n" + TASKS + LOAD + more)
 
 
 @pytest.mark.parametrize("title", ["A method", "A backbone", "A data set", "A forgetting policy"])

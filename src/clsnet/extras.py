@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import re
 from typing import Any
 
 from clsnet.errors import ClsnetError
 
 
-def needed(module: str, purpose: str, extra: str) -> Any:
+def needed(module: str, purpose: str, extra: str, oldest: str = "") -> Any:
     """Import an optional module, or say in one line how to install it.
 
     Parameters
@@ -19,6 +20,8 @@ def needed(module: str, purpose: str, extra: str) -> Any:
         What needs it, as the subject of the message.
     extra
         The extra of this package that installs it.
+    oldest
+        The first version that will do.
 
     Examples
     --------
@@ -28,9 +31,20 @@ def needed(module: str, purpose: str, extra: str) -> Any:
     clsnet.errors.ClsnetError: a GPU needs there_is_none: pip install 'clsnet[torch]'
     """
     try:
-        return importlib.import_module(module)
+        found = importlib.import_module(module)
     except ImportError:
         message = f"{purpose} needs {module}: pip install 'clsnet[{extra}]'"
         raise ClsnetError(message) from None
     except Exception as error:
         raise ClsnetError(f"{purpose} needs {module}, which fails to import: {error}") from None
+    installed = str(getattr(found, "__version__", ""))
+    if _numbers(installed) < _numbers(oldest):
+        raise ClsnetError(
+            f"{purpose} needs {module} {oldest} or newer, not {installed}: "
+            f"pip install -U 'clsnet[{extra}]'"
+        )
+    return found
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)[:3]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
@@ -16,17 +16,18 @@ from clsnet.arrays.ranks import share
 from clsnet.classifier.analytic import AnalyticClassifier
 from clsnet.classifier.calibration import Calibration
 from clsnet.classifier.curvatures import CURVATURES, FewSamples
-from clsnet.classifier.forgetting import ForgettingPolicy, policy_class, resolve_policy
+from clsnet.classifier.forgetting import resolve_policy
 from clsnet.classifier.learned_task import LearnedTask
 from clsnet.classifier.rule import Rule
 from clsnet.classifier.sums import Batch
 from clsnet.errors import ClsnetError
-from clsnet.extractor import Augmentation, Backbone, Extractor
-from clsnet.extractor.backbones import backbone_class, is_registered
+from clsnet.extractor import Augmentation, Extractor
 from clsnet.extractor.batches import LabelledSamples, rebatch, rows_of
+from clsnet.header import Reader, damaged, plain, read
 from clsnet.images import Samples
 from clsnet.memory import MEGABYTE, MemoryUse
 from clsnet.storage import model_file
+from clsnet.storage.schema import Misfit, check_arrays
 
 ROWS = 4096
 KEEPS_TASK = (
@@ -166,7 +167,12 @@ class Model:
         model_file.write(Path(path), header, arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], device: str = "cpu") -> Self:
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        device: str = "cpu",
+        allow: str | Collection[str] = (),
+    ) -> Self:
         """Read a model; it predicts the same, and can go on learning.
 
         Parameters
@@ -175,16 +181,23 @@ class Model:
             The file.
         device
             Where the model is to live now.
+        allow
+            Networks that the file may refer to, as ``backbone=`` names them, such as
+            ``"hf:NAME"``. A file that refers to others than these and our own is refused.
         """
         place = resolve_device(device)
-        header, arrays = model_file.read(Path(path))
-        extractor = _extractor_from(header, arrays)
-        parameters = _parameters_from(header, extractor)
-        extractor = extractor.to(place)
-        blank = new_classifier(rule_of(parameters), extractor)
+        path = Path(path)
+        header, arrays = read(path)
+        reader = Reader(path, allow)
+        try:
+            extractor = _extractor_from(reader, header, arrays)
+            parameters = reader.parameters(header, extractor.backbone)
+            restored = _restored(rule_of(parameters), extractor.to(place), header, arrays)
+        except Misfit as error:
+            raise damaged(path, error) from None
         return cls(
             extractor,
-            _restored(blank, header, arrays),
+            restored,
             tuple(header["sample_shape"]),
             parameters,
             header.get("feature_names"),
@@ -204,12 +217,12 @@ class Model:
     def _header(self, self_contained: bool) -> dict[str, Any]:
         """Return everything that is not an array."""
         extractor, classifier = self.extractor, self.classifier
-        parameters = {name: _plain(value) for name, value in self.parameters.items()}
+        parameters = {name: plain(value) for name, value in self.parameters.items()}
         header = {
             "params": {**parameters, "cache": None},  # a cache is a folder of this machine
             "sample_shape": list(self.sample_shape),
-            "backbone": _plain(extractor.backbone),
-            "augmentation": _plain(extractor.augmentation),
+            "backbone": plain(extractor.backbone),
+            "augmentation": plain(extractor.augmentation),
             "seed": extractor.seed,
             "prepared": extractor.prepared,
             "labels": classifier.labels,
@@ -263,34 +276,40 @@ def new_classifier(rule: Rule, extractor: Extractor) -> AnalyticClassifier:
     return AnalyticClassifier(rule, size, device, omega=none, intercept=extractor.intercept)
 
 
-def _parameters_from(header: dict[str, Any], extractor: Extractor) -> dict[str, Any]:
-    """Return the parameters; a network that the file holds is the extractor's."""
-    params = _with_views(header["params"])
-    if "form" in header and params["backbone"] == header["backbone"]:
-        params = {**params, "backbone": extractor.backbone}
-    return {name: _rich(value) for name, value in params.items()}
-
-
-def _extractor_from(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Extractor:
+def _extractor_from(
+    reader: Reader, header: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> Extractor:
     """Return the fitted extractor."""
-    backbone = _held_network(header, arrays) if "form" in header else _rich(header["backbone"])
-    if backbone.fingerprint and backbone.fingerprint != header["fingerprint"]:
+    held = "form" in header
+    kind, config = reader.backbone(header["backbone"], "backbone", held=held)
+    network = _below("network.", arrays)
+    backbone = kind.restored(config, header["form"], network) if held else kind(**config)
+    if backbone.fingerprint and backbone.fingerprint != header.get("fingerprint"):
         raise ClsnetError(f"{backbone} is not the network that this model learned with.")
-    extractor = Extractor(backbone, _rich(header["augmentation"]), header["seed"])
-    extractor.restore(_below("extractor.", arrays))
+    augmentation = reader.rich(header["augmentation"], "augmentation")
+    if not isinstance(augmentation, Augmentation):
+        raise Misfit("augmentation is not one")
+    extractor = Extractor(backbone, augmentation, header["seed"])
+    state = _below("extractor.", arrays)
+    check_arrays({"omega": arrays["omega"]}, {"omega": (-1, len(header["labels"]))})
     extractor.dimension = len(arrays["omega"])
     extractor.prepared = header.get("prepared", False)
+    extractor.check(state, tuple(header["sample_shape"]))
+    extractor.restore(state)
     return extractor
 
 
 def _restored(
-    blank: AnalyticClassifier, header: dict[str, Any], arrays: dict[str, np.ndarray]
+    rule: Rule, extractor: Extractor, header: dict[str, Any], arrays: dict[str, np.ndarray]
 ) -> AnalyticClassifier:
     """Return a classifier with all that it remembers."""
+    blank = new_classifier(rule, extractor)
     traces = {}
     for i, saved in enumerate(header["traces"]):
         parts = _below(f"trace.{i}.", arrays)
-        kind = FewSamples if "rows" in parts else CURVATURES[blank.rule.curvature]
+        kind: Any = FewSamples if "rows" in parts else CURVATURES[rule.curvature]
+        shapes = kind.shapes(blank.dimension, len(saved["labels"]))
+        check_arrays(parts, shapes, f"trace.{i}.", dtypes=("float64",))
         traces[saved["key"]] = kind(
             labels=saved["labels"],
             n_samples=saved["n_samples"],
@@ -315,57 +334,5 @@ def _calibration_from(header: dict[str, Any]) -> Calibration:
     return Calibration.of_noise(header["noise"])
 
 
-def _held_network(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Backbone:
-    saved = header["backbone"]
-    config = {name: _rich(option) for name, option in saved["config"].items()}
-    kind = backbone_class(saved["backbone"])
-    return kind.restored(_with_views(config), header["form"], _below("network.", arrays))
-
-
 def _below(start: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
-
-
-def _plain(value: Any) -> Any:
-    """Write a parameter so that JSON can hold it."""
-    if isinstance(value, Backbone):
-        if not is_registered(value):
-            raise ClsnetError(f"a model with the unregistered backbone {value} cannot be saved.")
-        config = {name: _plain(option) for name, option in value.config.items()}
-        return {"backbone": value.name, "config": config}
-    if isinstance(value, Augmentation):
-        return {"augmentation": value.config}
-    if isinstance(value, ForgettingPolicy):
-        config = {name: _plain(option) for name, option in value.config.items()}
-        return {"forgetting": value.name, "config": config}
-    if isinstance(value, Mapping):
-        return {"dict": [[_plain(key), _plain(item)] for key, item in value.items()]}
-    if isinstance(value, (tuple, set, frozenset, range)):
-        return {"tuple": [_plain(item) for item in value]}
-    if value is None or isinstance(value, (bool, int, float, str, list)):
-        return value
-    return value.tolist() if hasattr(value, "tolist") else None
-
-
-def _rich(value: Any) -> Any:
-    """Return the parameter that `_plain` wrote."""
-    if not isinstance(value, dict):
-        return value
-    if "dict" in value:
-        return {key: _rich(item) for key, item in value["dict"]}
-    if "tuple" in value:
-        return tuple(_rich(item) for item in value["tuple"])
-    if "augmentation" in value:
-        return Augmentation(**value["augmentation"])
-    config = {name: _rich(option) for name, option in value["config"].items()}
-    if "forgetting" in value:
-        return policy_class(value["forgetting"])(**config)
-    return backbone_class(value["backbone"])(**_with_views(config))
-
-
-def _with_views(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a network, of which the first format knew only `mirror`."""
-    if "mirror" not in options or "taps" not in options:
-        return options
-    others = {name: value for name, value in options.items() if name != "mirror"}
-    return {**others, "views": 2 if options["mirror"] else 1}

@@ -202,11 +202,13 @@ def test_a_file_of_weights_is_told_by_what_it_holds(january, write_network, tmp_
             (label / f"{i}.png").unlink()
     one, two = (write_network(tmp_path / f"{seed}.safetensors", seed=seed) for seed in (0, 1))
     learn(tmp_path / "m", january, backbone=one)
-    assert load(tmp_path / "m").sample_shape_ == (3, 8, 8)
-    with pytest.raises(ClsnetError, match=r"learned with the backbone /.*0.safetensors"):
+    assert load(tmp_path / "m", allow=one).sample_shape_ == (3, 8, 8)
+    with pytest.raises(ClsnetError, match=r"refers to the network '/.*0.safetensors'"):
         learn(tmp_path / "m", january, backbone=two)
+    with pytest.raises(ClsnetError, match=r"learned with the backbone /.*0.safetensors"):
+        learn(tmp_path / "m", january, backbone=two, allow=one)
     same = shutil.copy(one, tmp_path / "same.safetensors")
-    assert learn(tmp_path / "m", january, backbone=f"resnet18:{same}").known == 3
+    assert learn(tmp_path / "m", january, backbone=f"resnet18:{same}", allow=one).known == 3
 
 
 def test_a_model_of_the_estimator_knows_its_network(january, tmp_path, write_network):
@@ -215,7 +217,8 @@ def test_a_model_of_the_estimator_knows_its_network(january, tmp_path, write_net
     images = Images(sorted(january.rglob("*.png")), size=64)
     labels = np.array(["old", "older"] * (len(images) // 2))
     CLSNet(backbone=str(one), connection="Z").partial_fit(images, labels).save(tmp_path / "m")
-    assert learn(tmp_path / "m", january, backbone=f"resnet18:{same}").counts["square-b"] == 10
+    learned = learn(tmp_path / "m", january, backbone=f"resnet18:{same}", allow=str(one))
+    assert learned.counts["square-b"] == 10
 
 
 def test_a_backbone_for_vectors_is_refused(tmp_path, january):

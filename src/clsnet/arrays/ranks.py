@@ -7,6 +7,7 @@ here, and torch is not imported.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -54,20 +55,41 @@ def alone() -> Iterator[None]:
         _alone = before
 
 
+def told(variable: str, otherwise: int = 1) -> int:
+    """Return a number that the launcher put into the environment.
+
+    Examples
+    --------
+    >>> told("THERE_IS_NONE")
+    1
+    """
+    value = os.environ.get(variable, str(otherwise))
+    if not (value.isascii() and value.isdigit() and len(value) < 10):
+        raise ClsnetError(f"{variable}={value[:40]!r} in the environment is no number; unset it.")
+    return int(value)
+
+
 @contextmanager
 def joined() -> Iterator[None]:
     """Join the processes that ``torchrun`` started; a single process joins nobody."""
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+    if told("WORLD_SIZE") == 1:
         yield
         return
     torch = needed("torch", "a run of several processes", "torch")
     engine = needed("torch.distributed", "a run of several processes", "torch")
     gpus = torch.cuda.device_count()
     if gpus:
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % gpus)
-    own = gpus >= int(os.environ.get("LOCAL_WORLD_SIZE", "1"))  # nccl wants one for each process
+        torch.cuda.set_device(told("LOCAL_RANK", 0) % gpus)
+    own = gpus >= told("LOCAL_WORLD_SIZE")  # nccl wants one for each process
     kind = "cpu:gloo,cuda:nccl" if gpus and own else "gloo"
-    engine.init_process_group(kind, timeout=PEER_TIMEOUT)
+    try:
+        engine.init_process_group(kind, timeout=PEER_TIMEOUT)
+    except (ValueError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise ClsnetError(
+            f"the processes of this run cannot be joined ({reason}); start them by torchrun, or "
+            "unset WORLD_SIZE."
+        ) from None
     try:
         yield
     finally:
@@ -108,19 +130,49 @@ def add_up(array: Array) -> Array:
 
 
 def gathered(mine: T) -> list[T]:
-    """Return what every process has, in the order of their numbers.
+    """Return what every process has, in the order of their numbers, as JSON can hold it.
 
     Examples
     --------
     >>> gathered("mine")
     ['mine']
     """
-    engine = _engine()
-    everyone = [mine] * n_ranks()
-    if engine is not None and len(everyone) > 1:
-        with _peers_checked():
-            engine.all_gather_object(everyone, mine)
-    return everyone
+    if n_ranks() == 1:
+        return [mine]
+    return [json.loads(part.tobytes()) for part in _gathered_bytes(json.dumps(mine).encode())]
+
+
+def gathered_arrays(mine: np.ndarray) -> list[np.ndarray]:
+    """Return the array of every process, in the order of their numbers.
+
+    Examples
+    --------
+    >>> gathered_arrays(np.array([1.0, 2.0]))
+    [array([1., 2.])]
+    """
+    if n_ranks() == 1:
+        return [mine]
+    forms: list[Any] = gathered([mine.dtype.str, *mine.shape])
+    parts = _gathered_bytes(np.ascontiguousarray(mine).tobytes())
+    return [
+        part.view(np.dtype(kind)).reshape(shape)
+        for part, (kind, *shape) in zip(parts, forms, strict=True)
+    ]
+
+
+def _gathered_bytes(mine: bytes) -> list[np.ndarray]:
+    """Return the bytes of every process; torch would send objects as pickles, which run code."""
+    torch = needed("torch", "a run of several processes", "torch")
+    engine = needed("torch.distributed", "a run of several processes", "torch")
+    lengths = np.zeros(n_ranks(), np.int64)
+    lengths[rank()] = len(mine)
+    lengths = add_up(lengths)
+    padded = np.zeros(max(1, lengths.max()), np.uint8)
+    padded[: len(mine)] = np.frombuffer(mine, np.uint8)
+    everyone = [torch.zeros(len(padded), dtype=torch.uint8) for _ in lengths]
+    with _peers_checked():
+        engine.all_gather(everyone, torch.from_numpy(padded))
+    return [part.numpy()[:n] for part, n in zip(everyone, lengths.tolist(), strict=True)]
 
 
 @contextmanager

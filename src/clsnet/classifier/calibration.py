@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+
+from clsnet.storage.schema import Kind, number
 
 LEAST, MOST = 0.005, 1.0  # temperatures
 LEAST_NOISE = 0.02
@@ -37,6 +41,11 @@ class Calibration:
 
     temperature: float = MOST
     doubt: float = 0.0
+
+    accepts: ClassVar[Mapping[str, Kind]] = {
+        "temperature": number(1e-6, 1e6),
+        "doubt": number(0, 1),
+    }
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return probabilities, the higher the score of a row, the higher."""

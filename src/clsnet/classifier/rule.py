@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
-from clsnet.classifier.class_weights import ClassWeight, refuse_bad
+from clsnet.classifier.class_weights import BALANCED, ClassWeight, refuse_bad
+from clsnet.classifier.curvatures import CURVATURES
+from clsnet.classifier.curvatures.plasticity import FISHERS
 from clsnet.classifier.forgetting import ForgettingPolicy, LongTerm
 from clsnet.classifier.sums import PRECISIONS
 from clsnet.errors import ClsnetError
+from clsnet.storage.schema import NOTHING, Kind, listed, mapped, number, one_of, whole
 
 TOTAL = "total"
 
@@ -63,6 +67,20 @@ class Rule:
     gamma: float | Sequence[float] = 1.0
     forgetting: ForgettingPolicy = field(default_factory=LongTerm)
     class_weight: ClassWeight = None
+
+    accepts: ClassVar[Mapping[str, Kind]] = {
+        "curvature": one_of(*CURVATURES),
+        "terms": listed(one_of(1, 2, 3), most=3, least=1),
+        "ridge": one_of("auto", "gcv") | number(0),
+        "retain": one_of(TOTAL, "tasks", "classes"),
+        "fisher": one_of(*FISHERS),
+        "phantoms": whole(1, 10**6),
+        "rank": whole(1, 10**6),
+        "precision": one_of(*PRECISIONS),
+        "gamma": number(0) | listed(number(0), most=10**6, least=1),
+        "class_weight": NOTHING | one_of(BALANCED) | mapped(number(0, above=True)),
+    }
+    """What a model's file may hold of each."""
 
     def __post_init__(self) -> None:
         if not {1} <= set(self.terms) <= {1, 2, 3}:

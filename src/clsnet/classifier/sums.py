@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -194,7 +195,8 @@ def all_reduced(parts: dict[Label, Sums], empty: Sums) -> dict[Label, Sums]:
     """
     if n_ranks() == 1:
         return parts
-    everyone = gathered({key: part.labels for key, part in parts.items()})
+    told: Any = gathered([[key, part.labels] for key, part in parts.items()])
+    everyone: list[dict[Label, list[Label]]] = [dict(map(tuple, one)) for one in told]
     total: dict[Label, Sums] = {}
     for key in dict.fromkeys(key for one in everyone for key in one):
         labels = sorted({label for one in everyone for label in one.get(key, ())})  # type: ignore[type-var]

@@ -40,7 +40,7 @@ def share_cores() -> None:
 
 def _together() -> AbstractContextManager[None]:
     """Join the other processes, if ``torchrun`` started this one."""
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+    if os.environ.get("WORLD_SIZE", "1") == "1":
         return nullcontext()
     from clsnet.arrays.ranks import joined
 

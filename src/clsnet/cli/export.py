@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
+from clsnet.cli.allowing import AllowNetwork
+
 
 def export(
     model: Annotated[Path, typer.Argument(help="File of the model.")],
     out: Annotated[Path, typer.Argument(help="ONNX file to write.")],
+    allow_network: AllowNetwork = None,
 ) -> None:
     """Write a model as one ONNX file, which answers as clsnet predict does.
 
@@ -22,7 +25,7 @@ def export(
     from clsnet.cli.showing import many
     from clsnet.photos import export as export_model
 
-    done = export_model(model, out)
+    done = export_model(model, out, allow=allow_network or ())
     size = done.image_size
     echo(f"Wrote {done.path}: {many(len(done.classes), 'class')}, {done.size:,} bytes.")
     echo(f"Input: images, bytes of shape (n, {size}, {size}, 3), red, green and blue.")

@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
+from clsnet.cli.allowing import AllowNetwork
+
 
 def forget(
     model: Annotated[Path, typer.Argument(help="File of the model.")],
     classes: Annotated[list[str], typer.Argument(metavar="CLASS...", help="Classes to forget.")],
+    allow_network: AllowNetwork = None,
 ) -> None:
     """Forget classes: the weights become those of a model that never saw them.
 
@@ -20,7 +23,7 @@ def forget(
     from clsnet.cli.showing import many
     from clsnet.photos import forget as forget_classes
 
-    gone = forget_classes(model, classes, say=say)
+    gone = forget_classes(model, classes, say=say, allow=allow_network or ())
     for label, n in gone.counts.items():
         echo(f"Forgot {label}: {many(n, 'photo')}, its sums and its files' digests.")
     echo(f"{many(len(gone.left), 'class')} left: {', '.join(gone.left) or '-'}.")

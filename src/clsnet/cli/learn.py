@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clsnet.cli.allowing import AllowNetwork
+
 if TYPE_CHECKING:
     from clsnet.cli.console import PlainConsole
     from clsnet.photos.estimate import Estimate
@@ -42,6 +44,7 @@ def learn(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be learned.")
     ] = False,
+    allow_network: AllowNetwork = None,
 ) -> None:
     """Learn the photos of a folder: new classes, or more of known ones.
 
@@ -68,6 +71,7 @@ def learn(
                 dry_run=dry_run,
                 report=report,
                 say=say,
+                allow=allow_network or (),
             )
     except KeyboardInterrupt:
         say(f"{model} is as it was.")

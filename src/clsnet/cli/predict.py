@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clsnet.cli.allowing import AllowNetwork
 from clsnet.errors import ClsnetError
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def predict(
     ] = 0.05,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    allow_network: AllowNetwork = None,
 ) -> None:
     """Say what photos show, with probabilities, or that it is none of the known classes.
 
@@ -47,7 +49,9 @@ def predict(
     if as_json and as_csv:
         raise ClsnetError("give --json or --csv, not both.")
     with progress(PlainConsole(stderr=True)) as report:
-        found = predict_photos(model, paths, top=top, reject=reject, report=report)
+        found = predict_photos(
+            model, paths, top=top, reject=reject, report=report, allow=allow_network or ()
+        )
     if as_json:
         _print_json(found)
     elif as_csv:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 
 import numpy as np
 
+from clsnet.errors import ClsnetError
 from clsnet.estimator.clsnet import CLSNet
+from clsnet.extractor.backbones.references import allowed_by, referred
 from clsnet.model import Model
 
 
-def load(path: str | os.PathLike[str], device: str = "auto") -> CLSNet:
+def load(
+    path: str | os.PathLike[str], device: str = "auto", allow: str | Collection[str] = ()
+) -> CLSNet:
     """Read a model that `CLSNet.save` wrote; it predicts the same, and can go on learning.
 
     Parameters
@@ -19,9 +24,21 @@ def load(path: str | os.PathLike[str], device: str = "auto") -> CLSNet:
         The file.
     device
         Where the model is to live now.
+    allow
+        Networks that the file may refer to, as ``backbone=`` names them, such as ``"hf:NAME"``. A
+        file that refers to others than these and our own is refused: whoever wrote it would decide
+        what this machine loads.
     """
-    model = Model.load(path, device)
-    estimator = CLSNet(**{**model.parameters, "device": device})
+    model = Model.load(path, device, allow)
+    parameters = {**model.parameters, "device": device}
+    named, held = parameters["backbone"], model.extractor.backbone
+    if isinstance(named, str) and referred(named) not in allowed_by(allow):
+        parameters["backbone"] = held  # else `fit` would look for the network elsewhere
+    try:
+        estimator = CLSNet(**parameters)
+        estimator._validate_params()
+    except (TypeError, ValueError) as error:
+        raise ClsnetError(f"{path} is damaged or was not written by clsnet: {error}") from None
     estimator.sample_shape_ = model.sample_shape
     estimator.n_features_in_ = model.sample_shape[0]
     if model.feature_names is not None:

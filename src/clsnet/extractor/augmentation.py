@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from clsnet.arrays.devices import Array, Device, device_of, namespace, to_device, to_numpy
 from clsnet.arrays.linalg import contiguous
 from clsnet.extractor.admm import lasso_admm
+from clsnet.storage.schema import FLAG, Kind, check_arrays, number, one_of, whole
 
 if TYPE_CHECKING:
     from clsnet.extractor.graph import Graph
@@ -19,6 +22,10 @@ ACTIVATIONS = {"none": None, "relu": "Relu", "tanh": "Tanh"}
 """Operators of ONNX."""
 ARRAYS = ("weight", "shift", "factor", "tanh_weight", "relu_weight", "relu_bias")
 LARGEST = 200  # input of a tanh node on the fitted samples
+MOST_NODES = 10**6
+MOST_DRAWN = 190_000_000
+"""Random weights that a file may leave out; more would let a small file take much memory."""
+DRAWN_AT_ONCE = 1 << 22
 
 
 class Augmentation:
@@ -60,6 +67,19 @@ class Augmentation:
     (20, 11)
     """
 
+    accepts: ClassVar[Mapping[str, Kind]] = {
+        "connection": one_of(*CONNECTIONS),
+        "groups": whole(1, MOST_NODES),
+        "group_size": whole(1, MOST_NODES),
+        "activation": one_of(*ACTIVATIONS),
+        "alpha": number(0),
+        "weights": one_of("uniform", "normal", "scaled"),
+        "constant": number(),
+        "unit": FLAG,
+        "tanh_nodes": whole(0, MOST_NODES),
+        "relu_nodes": whole(0, MOST_NODES),
+    }
+    """What a model's file may hold of each constructor argument."""
     weight: Array
     shift: Array
     factor: Array
@@ -103,9 +123,41 @@ class Augmentation:
         return self.connection in ("G", "Z+G")
 
     @property
+    def left_out(self) -> bool:
+        """Whether a file leaves the weights of the groups out, to be drawn again."""
+        return self.drawn and self.weight.shape[0] * self.groups * self.group_size <= MOST_DRAWN
+
+    @property
     def config(self) -> dict[str, Any]:
         """Constructor arguments."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def check(self, state: Mapping[str, np.ndarray], width: int | None) -> int | None:
+        """Raise `Misfit` unless arrays of a file can be what `fit` finds for Z of a width.
+
+        Returns
+        -------
+        int or None
+            The width of A, if it follows from them.
+        """
+        if self.connection == "Z":
+            check_arrays(state, dict.fromkeys(ARRAYS, (0,)), "augmentation.")
+            return None if width is None else width + 1
+        nodes = self.groups * self.group_size
+        tanh, relu = self.tanh_nodes, self.relu_nodes
+        found = state["weight"].shape if "weight" in state else ()
+        rows = (found[0] if found else 0) if width is None else width + 1
+        left_out = found[1:] == (0,) and self.drawn and rows * nodes <= MOST_DRAWN
+        shapes = {
+            "weight": (rows, 0 if left_out else nodes),
+            "shift": (nodes,),
+            "factor": (nodes,),
+            "tanh_weight": (nodes + 1, tanh) if tanh else (0,),
+            "relu_weight": (nodes + tanh, relu) if relu else (0,),
+            "relu_bias": (relu,),
+        }
+        check_arrays(state, shapes, "augmentation.")
+        return (relu or nodes + tanh) + (rows if self.connection in ("A", "Z+G") else 0)
 
     def state(self) -> dict[str, Array]:
         """Return what `fit` found, by name; arrays that are not needed are empty."""
@@ -130,7 +182,8 @@ class Augmentation:
         self.shift, self.factor = self._unit_scale(Z @ self.weight)
         nodes = self._groups(Z)
         if self.tanh_nodes:
-            raw = _orthonormal(self._draw(random, nodes.shape[1] + 1, self.tanh_nodes))
+            raw = self._draw(random, nodes.shape[1] + 1, self.tanh_nodes, np.float64)
+            raw = _orthonormal(raw)
             weight = _like(raw, Z)
             largest = namespace(Z).max(self._with_constant(nodes) @ weight)
             self.tanh_weight = weight * (LARGEST / largest)
@@ -142,7 +195,8 @@ class Augmentation:
     def draw(self, random: np.random.RandomState) -> None:
         """Draw the weights of the groups, with as many rows as there are now."""
         nodes = self.groups * self.group_size
-        self.weight = _like(self._draw(random, len(self.weight), nodes), self.weight)
+        dtype = to_numpy(self.weight[:, :0]).dtype
+        self.weight = _like(self._draw(random, len(self.weight), nodes, dtype), self.weight)
 
     def transform(self, Z: Array) -> Array:
         """Return the representations of the chosen connection."""
@@ -192,14 +246,24 @@ class Augmentation:
         column = xp.full((Z.shape[0], 1), self.constant, dtype=Z.dtype, device=device_of(Z))
         return xp.concat([Z, column], axis=1)
 
-    def _draw(self, random: np.random.RandomState, rows: int, columns: int) -> np.ndarray:
-        if self.weights == "uniform":
-            return random.uniform(-1, 1, (rows, columns))
+    def _draw(
+        self, random: np.random.RandomState, rows: int, columns: int, dtype: npt.DTypeLike
+    ) -> np.ndarray:
+        """Draw a matrix, some rows at a time: drawn in double precision, it takes more room."""
+        drawn = np.empty((rows, columns), dtype)
+        step = max(1, DRAWN_AT_ONCE // max(1, columns))
+        for start in range(0, rows, step):
+            shape = drawn[start : start + step].shape
+            if self.weights == "uniform":
+                drawn[start : start + step] = random.uniform(-1, 1, shape)
+            elif self.weights == "scaled":
+                part = 0.5 * random.standard_normal(shape) / np.sqrt(rows - 1)
+                drawn[start : start + step] = part
+            else:
+                drawn[start : start + step] = 2 * random.standard_normal(shape) - 1
         if self.weights == "scaled":
-            drawn = 0.5 * random.standard_normal((rows, columns)) / np.sqrt(rows - 1)
             drawn[-1] = random.uniform(-0.5, 0.5, columns)
-            return np.asarray(drawn)
-        return 2 * random.standard_normal((rows, columns)) - 1
+        return drawn
 
     def _tuned(self, Z: Array) -> Array:
         """Return the sparse maps from each group back to Z, transposed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -17,6 +17,7 @@ from clsnet.extractor.cache import FeatureCache, digests
 from clsnet.extras import needed
 from clsnet.images import Images, Samples
 from clsnet.images.ahead import read_ahead
+from clsnet.storage.schema import Misfit
 
 if TYPE_CHECKING:
     from clsnet.extractor.graph import Graph
@@ -114,14 +115,24 @@ class Extractor:
         """Return what `fit` found in both parts, by name.
 
         Of random weights that follow from the seed there are no columns, since they can be drawn
-        again.
+        again; unless they are very many.
         """
         backbone = {f"backbone.{name}": a for name, a in self.backbone.state().items()}
         nodes = {f"augmentation.{name}": a for name, a in self.augmentation.state().items()}
-        if self.augmentation.drawn:
+        if self.augmentation.left_out:
             weight = self.augmentation.weight
             nodes["augmentation.weight"] = namespace(weight).asarray(weight[..., :0], copy=True)
         return backbone | nodes
+
+    def check(self, state: Mapping[str, np.ndarray], sample_shape: tuple[int, ...]) -> None:
+        """Raise `Misfit` unless arrays of a file fit both parts and give A its dimension."""
+        own, nodes = (_below(f"{part}.", state) for part in ("backbone", "augmentation"))
+        if len(own) + len(nodes) < len(state):
+            raise Misfit("the extractor has arrays of neither part")
+        width = self.backbone.check(own, sample_shape)
+        found = self.augmentation.check(nodes, width)
+        if found not in (None, self.dimension):
+            raise Misfit(f"omega has {self.dimension} rows, but samples have {found} features")
 
     def restore(self, state: dict[str, Array]) -> None:
         """Take over what `fit` found once."""
@@ -198,7 +209,7 @@ class Extractor:
         return (slice(start, start + size) for start in range(0, n, size))
 
 
-def _below(start: str, state: dict[str, Array]) -> dict[str, Array]:
+def _below(start: str, state: Mapping[str, Array]) -> dict[str, Array]:
     return {name.removeprefix(start): a for name, a in state.items() if name.startswith(start)}
 
 

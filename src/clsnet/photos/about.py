@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clsnet.errors import ClsnetError
+from clsnet.header import read
 from clsnet.photos.record import Change, Counts, Record
 from clsnet.storage import model_file
 
@@ -92,7 +93,7 @@ def info(model: str | os.PathLike[str]) -> Info:
     clsnet.errors.ClsnetError: cannot read /tmp/there-is-none.clsnet: No such file or directory.
     """
     path = Path(model).expanduser()
-    header, arrays = model_file.read(path)
+    header, arrays = read(path)
     notes = header.get("notes", {})
     if "photos" not in notes:
         raise ClsnetError(f"{path} was not made by clsnet learn.")
@@ -102,7 +103,7 @@ def info(model: str | os.PathLike[str]) -> Info:
         for label in header["labels"]
     }
     size = path.stat().st_size
-    retain = header["params"]["retain"]
+    retain = header["params"].get("retain", "total")
     kinds = {"trace": SUMS[retain], **KINDS}
     kept: dict[str, int] = {}
     for name, array in arrays.items():
@@ -110,8 +111,8 @@ def info(model: str | os.PathLike[str]) -> Info:
         kept[kind] = kept.get(kind, 0) + model_file.numbers(name, array) * array.itemsize
     kept[DIGESTS] = len(json.dumps(record.digests))
     kept[REST] = size - sum(kept.values())
-    backbone = header["params"]["backbone"]
-    backbone = backbone["backbone"] if isinstance(backbone, dict) else backbone
+    backbone = header["params"].get("backbone")
+    backbone = backbone if isinstance(backbone, str) else header["backbone"]["backbone"]
     n_features = len(arrays["omega"])
     lines = [*ALWAYS, *(_of_total if retain == "total" else _of_classes)(counts, n_features)]
     if any(name.endswith(".rows") for name in arrays):

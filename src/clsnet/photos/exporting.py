@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,12 @@ class Exported:
     difference: float | None
 
 
-def export(model: str | os.PathLike[str], out: str | os.PathLike[str]) -> Exported:
+def export(
+    model: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    allow: str | Collection[str] = (),
+) -> Exported:
     """Write a model of photos as one ONNX file that answers as `predict` does.
 
     Its input ``images`` is a batch of photos as bytes, (n, size, size, 3), red, green and blue;
@@ -77,6 +83,8 @@ def export(model: str | os.PathLike[str], out: str | os.PathLike[str]) -> Export
         The file of the model.
     out
         The ONNX file; what was there before survives any failure.
+    allow
+        Networks that the file may refer to, such as ``"hf:NAME"``; see `clsnet.load`.
 
     Examples
     --------
@@ -87,7 +95,7 @@ def export(model: str | os.PathLike[str], out: str | os.PathLike[str]) -> Export
     clsnet.errors.ClsnetError: cannot read /tmp/there-is-none.clsnet: No such file or directory.
     """
     needed("onnx", "export", "export")
-    taught, target = opened(model), Path(out).expanduser()
+    taught, target = opened(model, allow), Path(out).expanduser()
     if target.resolve() == Path(model).expanduser().resolve():
         raise ClsnetError(f"cannot write {out}: it is the model itself; name another file.")
     record = Record.of(taught.notes or {})

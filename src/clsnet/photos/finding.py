@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from hashlib import blake2b, file_digest
 from pathlib import Path
+from typing import Any
 
 from clsnet.errors import ClsnetError
 from clsnet.images import Report
@@ -44,6 +45,18 @@ class Found:
     photos: list[Photo]
     unreadable: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def plain(self) -> list[Any]:
+        """The same as JSON can hold it."""
+        photos = [[str(photo.path), photo.label, photo.digest] for photo in self.photos]
+        return [photos, self.unreadable, self.warnings]
+
+    @staticmethod
+    def of(plain: list[Any]) -> Found:
+        """Return what `plain` told."""
+        photos, unreadable, warnings = plain
+        return Found([Photo(Path(path), *rest) for path, *rest in photos], unreadable, warnings)
 
 
 def find(folder: Path, report: Report | None = None) -> Found:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clsnet.errors import ClsnetError
-from clsnet.model import Model
+from clsnet.photos.predicting import of_photos
 from clsnet.photos.record import Change, Counts, Record, now
 from clsnet.photos.versions import changing, save, version_before
 
@@ -41,6 +41,7 @@ def forget(
     classes: Collection[str],
     *,
     say: Callable[[str], None] | None = None,
+    allow: str | Collection[str] = (),
 ) -> Forgotten:
     """Forget classes: the weights become those of a model that never saw them.
 
@@ -56,6 +57,8 @@ def forget(
         Names of classes.
     say
         Told when another process has to be waited for.
+    allow
+        Networks that the file may refer to, such as ``"hf:NAME"``; see `clsnet.load`.
 
     Examples
     --------
@@ -69,7 +72,7 @@ def forget(
     if not Path(model).expanduser().exists():
         raise ClsnetError(f"there is no model {model}.")
     with changing(Path(model), say) as path:
-        taught = Model.load(path)
+        taught = of_photos(path, allow)
         known = taught.classifier
         if known.rule.retain == "total":
             raise ClsnetError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,15 +17,16 @@ from clsnet.errors import ClsnetError
 from clsnet.extractor import Augmentation, Backbone, Extractor, Identity
 from clsnet.extractor.backbones import resolve_backbone
 from clsnet.extractor.backbones.network import Network
+from clsnet.header import read
 from clsnet.images import Report
 from clsnet.model import Model
 from clsnet.photos.estimate import ENOUGH, Estimate, estimated, held_out, lookalikes
 from clsnet.photos.finding import Found, Photo, find
+from clsnet.photos.predicting import of_photos
 from clsnet.photos.reading_together import shared_features
 from clsnet.photos.record import Change, Counts, Record, now
 from clsnet.photos.twins import twins
 from clsnet.photos.versions import changing, save
-from clsnet.storage import model_file
 
 BACKBONE = "efficientnet-lite0"
 TAPS = "last"  # 1,280 features: what is kept of a class of 50 photos fits in half a megabyte
@@ -74,6 +75,7 @@ def learn(
     dry_run: bool = False,
     report: Report | None = None,
     say: Callable[[str], None] | None = None,
+    allow: str | Collection[str] = (),
 ) -> Learned:
     """Learn every photo of a folder that the model does not know yet.
 
@@ -101,6 +103,9 @@ def learn(
         Called as `report(stage, done, total)`, in photos.
     say
         Told when another process has to be waited for.
+    allow
+        Networks that the file may refer to beside `backbone`, such as ``"hf:NAME"``; see
+        `clsnet.load`.
 
     Examples
     --------
@@ -130,24 +135,23 @@ def learn(
     first = rank() == 0
     found = find(Path(folder), report) if first or dry_run else Found([])
     if dry_run:
-        header = model_file.read(path)[0] if path.exists() else {}
+        header = read(path)[0] if path.exists() else {}
         return _plan(found, Record.of(header.get("notes", {})))[1]
     with changing(path, say) if first else nullcontext(path.expanduser().resolve()) as path:
-        found = gathered(found)[0]
+        found = Found.of(gathered(found.plain)[0])
         name = Path(folder).expanduser().resolve().name
-        return _learn(path, name, found, backbone, keep, self_contained, report)
+        taught = _opened(path, backbone, keep, [allow] if isinstance(allow, str) else allow)
+        return _learn(taught, path, name, found, self_contained, report)
 
 
 def _learn(
+    model: Model,
     path: Path,
     folder: str,
     found: Found,
-    backbone: str | Backbone | None,
-    keep: str | None,
     self_contained: bool,
     report: Report | None,
 ) -> Learned:
-    model = _opened(path, backbone, keep)
     extractor, size = model.extractor, model.sample_shape[-1]
     record = Record.of(model.notes or {})
     photos, plan = _plan(found, record)
@@ -192,13 +196,14 @@ def _learn(
     )
 
 
-def _opened(path: Path, backbone: str | Backbone | None, keep: str | None) -> Model:
+def _opened(
+    path: Path, backbone: str | Backbone | None, keep: str | None, allow: Collection[str]
+) -> Model:
     """Return the model, or a new one whose extractor the first photos will fit."""
     if path.exists():
-        model = Model.load(path)
+        named = _absolute(backbone) if backbone else ""
+        model = of_photos(path, [*allow, named] if isinstance(named, str) else allow)
         retain = model.classifier.rule.retain
-        if len(model.sample_shape) != 3:
-            raise ClsnetError(f"{path} did not learn from photos.")
         if backbone is not None and not _same(backbone, model):
             raise ClsnetError(
                 f"{path} learned with the backbone {model.parameters['backbone']}, so it cannot "

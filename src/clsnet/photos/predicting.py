@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from clsnet.photos.reading import features
 from clsnet.photos.record import Record
 
 REJECT = 0.05
+LARGEST_SIDE = 1024
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ def predict(
     top: int = 1,
     reject: float = REJECT,
     report: Report | None = None,
+    allow: str | Collection[str] = (),
 ) -> list[Prediction]:
     """Say what photos show.
 
@@ -66,6 +68,8 @@ def predict(
         learning did; 0 always names a class.
     report
         Called as `report(stage, done, total)`, in photos.
+    allow
+        Networks that the file may refer to, such as ``"hf:NAME"``; see `clsnet.load`.
 
     Examples
     --------
@@ -75,7 +79,7 @@ def predict(
         raise ClsnetError(f"reject={reject}: give a share of 0 or more, and less than 1.")
     if top < 1:
         raise ClsnetError(f"top={top}: give 1 or more.")
-    taught = opened(model)
+    taught = opened(model, allow)
     files = _files([Path(path).expanduser() for path in paths])
     A, rows, unreadable = features(taught.extractor, files, taught.sample_shape[-1], report)
     found = {i: Prediction(files[i], None, [], line) for i, line in unreadable.items()}
@@ -93,14 +97,22 @@ def predict(
     return [found[i] for i in range(len(files))]
 
 
-def opened(model: str | os.PathLike[str]) -> Model:
+def opened(model: str | os.PathLike[str], allow: str | Collection[str]) -> Model:
     """Read a model that has learned photos and still knows some."""
-    taught = Model.load(Path(model).expanduser())
-    if len(taught.sample_shape) != 3:
-        raise ClsnetError(f"{model} did not learn from photos.")
+    taught = of_photos(Path(model).expanduser(), allow)
     if not taught.classes:
         raise ClsnetError(f"{model} has forgotten every class; let it learn some first.")
     return taught
+
+
+def of_photos(path: Path, allow: str | Collection[str]) -> Model:
+    """Read a model that learns photos."""
+    model = Model.load(path, allow=allow)
+    colours, *sides = model.sample_shape
+    square = colours == 3 and len(sides) == 2 and sides[0] == sides[1] <= LARGEST_SIDE
+    if not square or not all(isinstance(label, str) for label in model.classes):
+        raise ClsnetError(f"{path} did not learn from photos.")
+    return model
 
 
 def temperature(taught: Model, record: Record) -> float:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from clsnet.arrays.ranks import gathered, n_ranks, rank
+from clsnet.arrays.ranks import gathered, gathered_arrays, n_ranks, rank
 from clsnet.extractor import Extractor
 from clsnet.images import Report
 from clsnet.photos.reading import BATCH, features
@@ -31,11 +31,10 @@ def shared_features(
     places = [i for start in starts[rank() :: n_ranks()] for i in order[start : start + BATCH]]
     A, rows, unreadable = features(extractor, [paths[i] for i in places], size, report)
     lines = {places[row]: line for row, line in unreadable.items()}
-    everyone = gathered((A, [places[row] for row in rows], lines))
-    vectors = {
-        row: vector for part, own, _ in everyone for row, vector in zip(own, part, strict=True)
-    }
-    lines = {row: line for _, _, own in everyone for row, line in own.items()}
+    places = [row for own in gathered([places[row] for row in rows]) for row in own]
+    parts = [part for part in gathered_arrays(A) if len(part)]
+    vectors = dict(zip(places, np.concatenate(parts), strict=True)) if parts else {}
+    lines = {row: line for own in gathered(list(lines.items())) for row, line in own}
     rows = sorted(vectors)
     A = np.stack([vectors[row] for row in rows]) if rows else A
     return A, rows, dict(sorted(lines.items()))

@@ -9,10 +9,37 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from clsnet.errors import ClsnetError
+from clsnet.storage.schema import Misfit, listed, mapped, number, record, row, text, whole
+
 Counts = dict[str, int]
 Kept = TypeVar("Kept")
 
 TEMPERATURES = tuple(0.04 * 2 ** (step / 4) for step in range(17))
+COUNTS = mapped(whole(0, 10**9))
+NOTES = record(
+    {},
+    {
+        "history": listed(
+            record(
+                {
+                    "date": text(100),
+                    "confused": listed(row(text(), text(), whole(0, 10**9)), 10**6),
+                },
+                {
+                    "folder": text(),
+                    **dict.fromkeys(("counts", "tested", "right"), COUNTS),
+                    "forgotten": whole(0, 10**9),
+                },
+            ),
+            most=10**6,
+        ),
+        "digests": mapped(listed(text(64), most=10**7)),
+        "scores": mapped(listed(number(), most=10**7)),
+        "losses": mapped(listed(number(), most=len(TEMPERATURES), least=len(TEMPERATURES))),
+    },
+)
+"""What the notes of a model may hold."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +112,10 @@ class Record:
     def of(notes: dict[str, Any]) -> Record:
         """Read the notes of a model."""
         plain = notes.get("photos", {})
+        try:
+            NOTES.check(plain, "notes")
+        except Misfit as error:
+            raise ClsnetError(f"the notes of the model are damaged: {error}.") from None
         history = [
             Change(**{**change, "confused": [tuple(line) for line in change["confused"]]})
             for change in plain.get("history", ())

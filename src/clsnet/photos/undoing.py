@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clsnet.errors import ClsnetError
+from clsnet.header import read
 from clsnet.photos.record import Change, Record
 from clsnet.photos.versions import changing, swap, version_before
-from clsnet.storage import model_file
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,10 @@ def undo(model: str | os.PathLike[str], *, say: Callable[[str], None] | None = N
                 f"there is nothing to undo: {model} was learned once, and {before.name} is not "
                 "there; delete the model to start anew."
             )
-        headers = [model_file.read(file)[0] for file in (path, before)]
+        headers = [read(file)[0] for file in (path, before)]
         now, then = (Record.of(header.get("notes", {})).history for header in headers)
+        if not now or not then:
+            raise ClsnetError(f"{model} or {before.name} was not made by clsnet learn.")
         swap(path)
         again = len(then) > len(now)
         change = then[-1] if again else now[-1]

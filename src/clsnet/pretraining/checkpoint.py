@@ -6,14 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-import safetensors
-import safetensors.torch
+import safetensors.numpy
 import torch
 from torch import nn
 
+from clsnet.arrays.devices import to_numpy
 from clsnet.errors import ClsnetError
 from clsnet.pretraining.muon import Muon
 from clsnet.storage.files import write_atomically
+from clsnet.storage.json_text import read_json
+from clsnet.storage.schema import ANYTHING, Misfit, check_finite, mapped, one_of, record, shown
+from clsnet.storage.tensors import Tensors, checksum, read_tensors
 
 FORMAT = "clsnet-pretraining"
 
@@ -41,33 +44,51 @@ class Checkpoint:
         for name, parameter in model.named_parameters():
             if parameter in optimiser.momenta:
                 tensors[f"momentum.{name}"] = optimiser.momenta[parameter]
-        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-        metadata = {"format": FORMAT, "run": json.dumps(self.run), "epochs": str(epochs)}
-        write_atomically(self.path, safetensors.torch.save(tensors, metadata=metadata))
+        arrays = {name: to_numpy(tensor.detach().contiguous()) for name, tensor in tensors.items()}
+        run = json.dumps(self.run)
+        metadata = {"format": FORMAT, "run": run, "epochs": str(epochs)}
+        metadata["checksum"] = checksum(f"{run} {epochs}", arrays)
+        write_atomically(self.path, safetensors.numpy.save(arrays, metadata=metadata))
 
     def restore(self, model: nn.Module, optimiser: Muon) -> int:
         """Put weights and momenta back; return how many epochs they have seen, 0 without a file."""
         if not self.path.exists():
             return 0
         try:
-            with safetensors.safe_open(self.path, framework="pt") as file:
-                metadata = file.metadata() or {}
-        except (OSError, safetensors.SafetensorError):
-            metadata = {}
-        if metadata.get("format") != FORMAT:
-            raise ClsnetError(f"{self.path} is no checkpoint of clsnet pretrain; remove it.")
-        run = json.loads(metadata["run"])
+            metadata, arrays = read_tensors(self.path)
+            run = read_json(metadata.get("run", ""))
+            self._check(metadata, arrays, run)
+        except Misfit as error:
+            raise ClsnetError(
+                f"{self.path} ({error}) is no checkpoint of clsnet pretrain; remove it."
+            ) from None
         for key, value in self.run.items():
             if (was := run.get(key)) != value:
-                told = f" ({was})" if isinstance(was, int | str) else ""
+                told = "" if isinstance(was, dict | list) else f" ({shown(was)})"
                 raise ClsnetError(
                     f"{self.path} is of a run with other {key}{told}: "
                     "give that run's options, or remove it."
                 )
-        tensors = safetensors.torch.load_file(self.path)
-        model.load_state_dict({name: tensors[f"model.{name}"] for name in model.state_dict()})
+        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        try:
+            model.load_state_dict({name: tensors[f"model.{name}"] for name in model.state_dict()})
+        except (KeyError, RuntimeError):
+            raise ClsnetError(
+                f"{self.path} has the weights of another network; remove it."
+            ) from None
         for name, parameter in model.named_parameters():
             if f"momentum.{name}" in tensors:
                 momentum = torch.zeros_like(parameter).copy_(tensors[f"momentum.{name}"])
                 optimiser.momenta[parameter] = momentum
         return int(metadata["epochs"])
+
+    def _check(self, metadata: dict[str, str], arrays: Tensors, run: Any) -> None:
+        """Raise `Misfit` unless this is a whole checkpoint."""
+        record({"format": one_of(FORMAT)}, closed=False).check(metadata, "its header")
+        mapped(ANYTHING).check(run, "run")
+        epochs = metadata.get("epochs", "")
+        if metadata.get("checksum") != checksum(f"{metadata['run']} {epochs}", arrays):
+            raise Misfit("its contents do not match its checksum")
+        if not (epochs.isascii() and epochs.isdigit() and len(epochs) < 10):
+            raise Misfit("it does not tell its epochs")
+        check_finite(arrays)

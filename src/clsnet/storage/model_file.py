@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors
 import safetensors.numpy
 
 from clsnet.arrays.devices import Array, to_numpy
 from clsnet.errors import ClsnetError
 from clsnet.storage.files import write_atomically
+from clsnet.storage.json_text import read_json
+from clsnet.storage.schema import ANYTHING, Misfit, check_finite, mapped
+from clsnet.storage.tensors import checksum, read_tensors
 
 FORMAT = "clsnet"
 VERSION = 2  # 1: a Gram matrix of every trace, and no frozen network
@@ -46,50 +47,43 @@ def write(path: Path, header: dict[str, Any], arrays: Mapping[str, Array]) -> No
         "format": FORMAT,
         "version": str(VERSION),
         "header": text,
-        "checksum": _checksum(text, packed),
+        "checksum": checksum(text, packed),
     }
     write_atomically(path, safetensors.numpy.save(packed, metadata=metadata))
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Read a model, or say in one line why the file is not one."""
-    try:
-        path.open("rb").close()  # safetensors does not say why a file cannot be opened
-        with safetensors.safe_open(path, framework="np") as file:
-            metadata = file.metadata() or {}
-            if metadata.get("format") != FORMAT:
-                raise ClsnetError(f"{path} is a safetensors file, but not a clsnet model.")
-            version = int(metadata["version"])
-            if version > VERSION:
-                raise ClsnetError(
-                    f"{path} was written by a newer clsnet (format {version}, this one reads "
-                    f"up to {VERSION}); upgrade clsnet to read it."
-                )
-            packed = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except ClsnetError:
-        raise
-    except OSError as error:
-        reason = error.strerror or "it cannot be read"
-        raise ClsnetError(f"cannot read {path}: {reason}.") from None
-    except Exception:
-        raise ClsnetError(f"{path} is damaged or not a clsnet model.") from None
-    text = metadata.get("header", "")
-    if metadata.get("checksum") != _checksum(text, packed):
-        raise ClsnetError(f"{path} is damaged: its contents do not match its checksum.")
-    return json.loads(text), {name: _unpack(name, packed) for name in packed}
+    """Read a model, or say in one line why the file is not one.
 
-
-def described(name: str, array: np.ndarray) -> bytes:
-    """Return name, type and shape of an array, as digests of arrays begin.
-
-    Types have torch's names, so that digests of files written by version 0.1 still hold.
-
-    Examples
-    --------
-    >>> described("omega", np.zeros((2, 1)))
-    b'omega torch.float64 (2, 1)'
+    The header is an object of whatever JSON can hold, and all numbers of arrays are finite, but
+    for infinities in a frozen network; nothing else is known of either.
     """
-    return f"{name} torch.{array.dtype} {array.shape}".encode()
+    try:
+        metadata, packed = read_tensors(path)
+        _check_version(path, metadata)
+        text = metadata.get("header", "")
+        if metadata.get("checksum") != checksum(text, packed):
+            raise ClsnetError(f"{path} is damaged: its contents do not match its checksum.")
+        header = read_json(text)
+        mapped(ANYTHING).check(header, "the header")
+        arrays = {name: _unpack(name, packed) for name in packed}
+        check_finite({n: a for n, a in arrays.items() if not n.startswith("network.")})
+        return header, arrays
+    except Misfit as error:
+        raise ClsnetError(f"{path} is damaged or not a clsnet model: {error}.") from None
+
+
+def _check_version(path: Path, metadata: Mapping[str, str]) -> None:
+    if metadata.get("format") != FORMAT:
+        raise ClsnetError(f"{path} is a safetensors file, but not a clsnet model.")
+    version = metadata.get("version", "")
+    if not (version.isascii() and version.isdigit()):
+        raise Misfit("it does not tell its version")
+    if int(version[:9]) > VERSION:
+        raise ClsnetError(
+            f"{path} was written by a newer clsnet (format {version[:9]}, this one reads "
+            f"up to {VERSION}); upgrade clsnet to read it."
+        )
 
 
 def _form(name: str) -> str:
@@ -104,40 +98,33 @@ def _pack(name: str, array: np.ndarray) -> np.ndarray:
 
 
 def _unpack(name: str, packed: dict[str, np.ndarray]) -> np.ndarray:
-    if _form(name) == TRIANGLE:
-        return _triangle(packed[name])
-    if _form(name) == TRAPEZOID:
-        return _trapezoid(packed[name], len(packed[name.removesuffix(TRAPEZOID) + "cross"]))
-    return packed[name]
+    form = _form(name)
+    if form not in (TRIANGLE, TRAPEZOID):
+        return packed[name]
+    if packed[name].ndim != 1:
+        raise Misfit(f"{name} has the shape {packed[name].shape}")
+    if form == TRIANGLE:
+        size = (math.isqrt(8 * len(packed[name]) + 1) - 1) // 2
+        return _filled(name, packed[name], size, size, mirrored=True)
+    cross = packed.get(name.removesuffix(TRAPEZOID) + "cross", np.empty(0))
+    width = len(cross) if cross.ndim else 0
+    below = max((2 * width + 1) ** 2 - 8 * len(packed[name]), 0)
+    height = (2 * width + 1 - math.isqrt(below)) // 2
+    return _filled(name, packed[name], height, width, mirrored=False)
 
 
-def _triangle(packed: np.ndarray) -> np.ndarray:
-    """Return the symmetric matrix whose upper half is given row by row."""
-    size = (math.isqrt(8 * len(packed) + 1) - 1) // 2
-    matrix = np.empty((size, size), dtype=packed.dtype)
-    start = 0
-    for i in range(size):
-        stop = start + size - i
-        matrix[i, i:] = matrix[i:, i] = packed[start:stop]
-        start = stop
-    return matrix
-
-
-def _trapezoid(packed: np.ndarray, width: int) -> np.ndarray:
-    """Return the matrix of a width whose upper part is given row by row, and zero below."""
-    height = (2 * width + 1 - math.isqrt((2 * width + 1) ** 2 - 8 * len(packed))) // 2
+def _filled(
+    name: str, packed: np.ndarray, height: int, width: int, *, mirrored: bool
+) -> np.ndarray:
+    """Return the matrix whose upper part is given row by row; below is the same, or zero."""
+    if len(packed) != height * width - height * (height - 1) // 2:
+        raise Misfit(f"{name} has {len(packed):,} numbers, which fill no matrix")
     matrix = np.zeros((height, width), dtype=packed.dtype)
     start = 0
     for i in range(height):
         stop = start + width - i
         matrix[i, i:] = packed[start:stop]
+        if mirrored:
+            matrix[i:, i] = packed[start:stop]
         start = stop
     return matrix
-
-
-def _checksum(header: str, arrays: Mapping[str, np.ndarray]) -> str:
-    value = zlib.crc32(header.encode())
-    for name in sorted(arrays):
-        value = zlib.crc32(described(name, arrays[name]), value)
-        value = zlib.crc32(arrays[name].data, value)
-    return f"{value:08x}"

@@ -36,6 +36,11 @@ class Trace(ABC):
     def without(self, labels: Collection[Label]) -> Trace:
         """Return the trace without the columns of `labels`; the shared curvature stays."""
 
+    @staticmethod
+    @abstractmethod
+    def shapes(dimension: int, n_labels: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of what is kept, by name; -1 is any length."""
+
     @abstractmethod
     def arrays(self) -> dict[str, Array]:
         """Return everything that is kept, by name."""

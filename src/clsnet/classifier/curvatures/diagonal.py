@@ -64,6 +64,15 @@ class DiagonalTrace(Trace):
         plasticity, pull = self._plasticity(kept), self._pull(kept)
         return DiagonalTrace(kept, plasticity, pull, self.phantom, self.n_samples)
 
+    @staticmethod
+    def shapes(dimension: int, n_labels: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of `arrays`."""
+        return {
+            "plasticity": (dimension, n_labels),
+            "pull": (dimension, n_labels),
+            "phantom": (dimension,),
+        }
+
     def arrays(self) -> dict[str, Array]:
         """Return the diagonals, their products with Omega_t, and the phantom's diagonal."""
         return {"plasticity": self.plasticity, "pull": self.pull, "phantom": self.phantom}

@@ -67,6 +67,11 @@ class FewSamples(FullTrace):
         kept = [label for label in self.labels if label not in labels]
         return FewSamples(kept, self.rows, self.columns(kept), self.n_samples)
 
+    @staticmethod
+    def shapes(dimension: int, n_labels: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of `arrays`."""
+        return {"rows": (-1, dimension), "cross": (dimension, n_labels)}
+
     def arrays(self) -> dict[str, Array]:
         """Return the factor and the sums."""
         return {"rows": self.rows, "cross": self.cross}

@@ -51,6 +51,11 @@ class FullTrace(Trace):
         kept = [label for label in self.labels if label not in labels]
         return FullTrace(kept, self.gram, self.columns(kept), self.n_samples)
 
+    @staticmethod
+    def shapes(dimension: int, n_labels: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of `arrays`."""
+        return {"gram": (dimension, dimension), "cross": (dimension, n_labels)}
+
     def arrays(self) -> dict[str, Array]:
         """Return both sums."""
         return {"gram": self.gram, "cross": self.cross}

@@ -64,6 +64,11 @@ class LowRankTrace(Trace):
         kept = [label for label in self.labels if label not in labels]
         return LowRankTrace(kept, self.factor, self.rest, self._pull(kept), self.n_samples)
 
+    @staticmethod
+    def shapes(dimension: int, n_labels: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of `arrays`."""
+        return {"factor": (dimension, -1), "rest": (dimension,), "pull": (dimension, n_labels)}
+
     def arrays(self) -> dict[str, Array]:
         """Return the factor, the diagonal, and their product with Omega_t."""
         return {"factor": self.factor, "rest": self.rest, "pull": self.pull}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from clsnet.classifier.forgetting.policy import ForgettingPolicy
 from clsnet.errors import ClsnetError
+from clsnet.storage.schema import ANYTHING, Kind, listed
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Combined(ForgettingPolicy):
     policies: tuple[ForgettingPolicy, ...]
 
     name: ClassVar[str] = "combined"
+    accepts: ClassVar[Mapping[str, Kind]] = {"policies": listed(ANYTHING, most=100, least=1)}
 
     def __post_init__(self) -> None:
         for policy in self.policies:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import ClassVar
 
 from clsnet.classifier.forgetting.policy import ForgettingPolicy
 from clsnet.errors import ClsnetError
+from clsnet.storage.schema import Kind, number
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Decay(ForgettingPolicy):
     half_life: float = 5.0
 
     name: ClassVar[str] = "decay"
+    accepts: ClassVar[Mapping[str, Kind]] = {"half_life": number(0, above=True)}
 
     def __post_init__(self) -> None:
         if not isinstance(self.half_life, Real) or not 0 < self.half_life < math.inf:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
+
+from clsnet.storage.schema import Kind
 
 
 class ForgettingPolicy(ABC):
@@ -20,6 +24,8 @@ class ForgettingPolicy(ABC):
     forgets
         Whether a task can ever count less than fully. If so, models keep one sum per task:
         ``retain="tasks"``.
+    accepts
+        What a model's file may hold of each parameter.
 
     Examples
     --------
@@ -36,6 +42,7 @@ class ForgettingPolicy(ABC):
 
     name: ClassVar[str]
     forgets: ClassVar[bool] = True
+    accepts: ClassVar[Mapping[str, Kind]] = MappingProxyType({})
 
     @abstractmethod
     def weight(self, task: int, n_tasks: int) -> float:

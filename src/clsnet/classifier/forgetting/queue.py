@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from typing import ClassVar
 
 from clsnet.classifier.forgetting.policy import ForgettingPolicy
 from clsnet.errors import ClsnetError
+from clsnet.storage.schema import Kind, whole
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Queue(ForgettingPolicy):
     length: int
 
     name: ClassVar[str] = "queue"
+    accepts: ClassVar[Mapping[str, Kind]] = {"length": whole(1, 10**6)}
 
     def __post_init__(self) -> None:
         if not isinstance(self.length, Integral) or self.length < 1:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from typing import ClassVar
 
 from clsnet.classifier.forgetting.policy import ForgettingPolicy
 from clsnet.errors import ClsnetError
+from clsnet.storage.schema import Kind, listed, whole
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class ShortTerm(ForgettingPolicy):
     tasks: tuple[int, ...]
 
     name: ClassVar[str] = "short-term"
+    accepts: ClassVar[Mapping[str, Kind]] = {"tasks": listed(whole(0, 10**6), most=10**6)}
 
     def __post_init__(self) -> None:
         for task in self.tasks:

@@ -12,6 +12,7 @@ import numpy as np
 
 from clsnet.arrays.devices import CPU, Array, Device, to_device
 from clsnet.errors import ClsnetError
+from clsnet.storage.schema import Kind, Misfit
 
 if TYPE_CHECKING:
     from clsnet.extractor.graph import Graph
@@ -27,6 +28,8 @@ class Backbone(abc.ABC):
     """
 
     name: ClassVar[str]
+    accepts: ClassVar[Mapping[str, Kind]] = MappingProxyType({})
+    """What a model's file may hold of each constructor argument."""
     fitted: tuple[str, ...] = ()
     """Names of the arrays that `fit` finds."""
     batch_size: ClassVar[int] = 1024
@@ -97,6 +100,18 @@ class Backbone(abc.ABC):
             Value of Z, float32.
         """
         raise ClsnetError(f"the backbone {self} cannot be exported.")
+
+    def check(self, state: Mapping[str, np.ndarray], sample_shape: tuple[int, ...]) -> int | None:
+        """Raise `Misfit` unless arrays of a file can be what `fit` finds for such samples.
+
+        Returns
+        -------
+        int or None
+            The width of Z, if it follows from them.
+        """
+        if state.keys() != set(self.fitted):
+            raise Misfit(f"the arrays of the backbone {self.name} are not {', '.join(self.fitted)}")
+        return None
 
     def state(self) -> dict[str, Array]:
         """Return what `fit` found, by name."""

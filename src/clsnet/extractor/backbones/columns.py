@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from clsnet.arrays.devices import Array, device_of, namespace, to_device
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones.base import Backbone
+from clsnet.storage.schema import Kind, Misfit, check_arrays, whole
 
 SCALES = ((10.0, 10.0), (1.0, 1.0), (1.0, 0.01), (1.0, 100.0))
 """Factors a and s of ``a arcsinh(x / s)``, what nodes see; the first two are close to x."""
@@ -17,6 +19,9 @@ CLOSE = 2
 FEW, MANY = 3, 12  # inputs of a node of either half
 FEW_WEIGHT, MANY_WEIGHT = 0.87, 0.55  # deviation of a node whose inputs have deviation 1
 LEAST = 1e-150  # a number below this has no square
+USUAL_NODES = 900
+MOST_NODES = 10**6  # of a file, of which all but the usual ones have at most so many weights
+MOST_WEIGHTS = 20_000_000
 
 
 class Columns(Backbone):
@@ -49,6 +54,7 @@ class Columns(Backbone):
     default_connection: ClassVar[str] = "Z"
     fitted = ("seed",)
     seed: Array
+    accepts: ClassVar[Mapping[str, Kind]] = {"n_nodes": whole(0, MOST_NODES)}
 
     def __init__(self, n_nodes: int = 900) -> None:
         self.n_nodes = n_nodes
@@ -59,6 +65,16 @@ class Columns(Backbone):
         if X.ndim != 2:
             raise ClsnetError(f"the columns backbone needs vectors, not samples of {X.shape[1:]}.")
         self.seed = np.array(random.randint(2**31), np.int64)
+
+    def check(self, state: Mapping[str, np.ndarray], sample_shape: tuple[int, ...]) -> int:
+        """Refuse a seed that is none, and more weights than such nodes need."""
+        check_arrays(state, {"seed": ()}, "backbone.", dtypes=("int64",))
+        if len(sample_shape) != 1 or not 0 <= int(state["seed"]) < 2**31:
+            raise Misfit(f"sample_shape is {sample_shape} and backbone.seed {state['seed']}")
+        n_columns = sample_shape[0]
+        if self.n_nodes > USUAL_NODES and self.n_nodes * n_columns > MOST_WEIGHTS:
+            raise Misfit(f"backbone.n_nodes is {self.n_nodes}, too many for {n_columns} columns")
+        return n_columns + self.n_nodes
 
     def as_input(self, X: np.ndarray) -> np.ndarray:
         """Return a copy in double precision."""

@@ -18,6 +18,7 @@ from clsnet.extras import needed
 
 LAYERS = 4
 SECONDS = 10
+OLDEST = "4.52"  # those before unpickle weights where torch is old
 POSITIONS = "interpolate_pos_encoding"
 
 
@@ -65,7 +66,7 @@ class HuggingFace(Network):
 
     def __init__(self, model: str, taps: str = "several", views: int = 2) -> None:
         needed("torch", f"hf:{model}", "hub")
-        transformers = needed("transformers", f"hf:{model}", "hub")
+        transformers = needed("transformers", f"hf:{model}", "hub", OLDEST)
         try:
             with _quiet(transformers.logging):
                 processor, network = _found(transformers, model)
@@ -92,9 +93,10 @@ class HuggingFace(Network):
         needed("torch", "hf", "hub")
         from clsnet.extractor.runtime.torch_module import as_tensors
 
-        transformers = needed("transformers", "hf", "hub")
-        config = transformers.AutoConfig.for_model(**form["config"])
-        network = _eye(transformers.AutoModel.from_config(config))
+        transformers = needed("transformers", "hf", "hub", OLDEST)
+        options = {name: value for name, value in form["config"].items() if name != "auto_map"}
+        config = transformers.AutoConfig.for_model(**options)
+        network = _eye(transformers.AutoModel.from_config(config, trust_remote_code=False))
         network.load_state_dict(as_tensors(state))
         self._wrap(network, form, model, taps, views)
 
@@ -165,9 +167,10 @@ def _check_saved(folder: Path) -> None:
 
 def _loaded(transformers: Any, model: str, **options: Any) -> tuple[Any, Any]:
     """Return the image processor and the network; a pooler that has no weights is zero."""
+    options["trust_remote_code"] = False
     processor = transformers.AutoImageProcessor.from_pretrained(model, **options)
     network, told = transformers.AutoModel.from_pretrained(
-        model, output_loading_info=True, **options
+        model, output_loading_info=True, use_safetensors=True, **options
     )
     missing = {name.removeprefix("vision_model.") for name in told["missing_keys"]}
     for name, parameter in _eye(network).named_parameters():

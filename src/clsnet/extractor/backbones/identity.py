@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -9,11 +11,13 @@ import numpy as np
 from clsnet.arrays.devices import Array, namespace, to_numpy
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones.base import Backbone
+from clsnet.storage.schema import Kind, check_arrays, one_of
 
 if TYPE_CHECKING:
     from clsnet.extractor.graph import Graph
 
 LEAST_DEVIATION = 1e-12
+SCALES = ("standard", "sample", "none")
 
 
 class Identity(Backbone):
@@ -39,6 +43,7 @@ class Identity(Backbone):
 
     name = "identity"
     default_connection: ClassVar[str] = "A"  # tuned nodes, as in the paper
+    accepts: ClassVar[Mapping[str, Kind]] = {"scale": one_of(*SCALES)}
     fitted = ("shift", "factor")
     shift: Array
     factor: Array
@@ -51,7 +56,7 @@ class Identity(Backbone):
 
     def fit(self, X: np.ndarray, random: np.random.RandomState) -> None:
         """Take mean and deviation of each feature."""
-        if self.scale not in ("standard", "sample", "none"):
+        if self.scale not in SCALES:
             raise ClsnetError(f"unknown scale {self.scale!r}: use 'standard', 'sample' or 'none'.")
         Z = self.as_input(X)
         brightest = 255 if X.dtype == np.uint8 and X.ndim > 2 else 1
@@ -61,6 +66,12 @@ class Identity(Backbone):
             floor = 0.1 * deviation.mean()
             self.shift = Z.mean(axis=0)
             self.factor = 1 / np.where(deviation + floor > 0, np.maximum(deviation, floor), 1.0)
+
+    def check(self, state: Mapping[str, np.ndarray], sample_shape: tuple[int, ...]) -> int:
+        """Refuse arrays that have not one number for each feature."""
+        width = math.prod(sample_shape)
+        check_arrays(state, {"shift": (width,), "factor": (width,)}, "backbone.")
+        return width
 
     def as_input(self, X: np.ndarray) -> np.ndarray:
         """Return a copy with each sample flattened, in double precision."""

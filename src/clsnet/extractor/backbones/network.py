@@ -20,11 +20,13 @@ from clsnet.extractor.backbones.weights import fingerprint
 from clsnet.extractor.graph import Graph
 from clsnet.images.dead_leaves import dead_leaves
 from clsnet.memory import MEGABYTE
+from clsnet.storage.schema import Kind, Misfit, check_arrays, one_of, text, whole
 
 __all__ = ["TAPS", "Network"]
 
 N_LEAVES = 64
 SLACK = 0.01
+USUAL_SIZE = 224  # of larger images, fewer are taken at once
 FLOAT = 1  # the number of float32 among the types of ONNX
 
 
@@ -61,6 +63,13 @@ class Network(Backbone):
     batch_size: ClassVar[int] = 32
     gpu_batch_size: ClassVar[int] = 512
     sees_task = False
+    accepts: ClassVar[Mapping[str, Kind]] = {
+        "taps": one_of(*TAPS),
+        "views": one_of(*VIEWS),
+        "nodes": whole(0, 50_000),
+        "model": text(),
+        "weights": text(),
+    }
     fitted = ("centre", "factor")
     trained_on: str = ""
     seen_classes: tuple[str, ...] = ()
@@ -107,8 +116,17 @@ class Network(Backbone):
         backbone = cls.__new__(cls)
         try:
             arrays = {name: to_numpy(value) for name, value in state.items()}
+            if any(np.isnan(value).any() for value in arrays.values() if value.dtype.kind == "f"):
+                raise ValueError("its weights hold numbers that are not one")
             backbone._build(arrays, form, **config)
-        except (MisfitError, RuntimeError, TypeError, ValueError) as error:
+        except (
+            MisfitError,
+            AttributeError,
+            LookupError,
+            RuntimeError,
+            TypeError,
+            ValueError,
+        ) as error:
             reason = str(error).strip().partition("\n")[0]
             raise ClsnetError(
                 f"the {cls.name} network that the model holds does not fit the packages "
@@ -135,6 +153,16 @@ class Network(Backbone):
         self.centre = xp.mean(Z, axis=0)
         self.factor = 1 / xp.where(usable > 0, usable, xp.ones_like(usable))
 
+    def check(self, state: Mapping[str, np.ndarray], sample_shape: tuple[int, ...]) -> int:
+        """Refuse samples that are no images, and arrays of two lengths."""
+        if len(sample_shape) not in (2, 3) or (
+            len(sample_shape) == 3 and sample_shape[0] not in (1, 3)
+        ):
+            raise Misfit(f"sample_shape is {sample_shape}, which is no image for {self.name}")
+        check_arrays(state, {"centre": (-1,), "factor": (-1,)}, "backbone.")
+        check_arrays(state, {"centre": state["factor"].shape, "factor": (-1,)}, "backbone.")
+        return len(state["centre"])
+
     def as_input(self, X: np.ndarray) -> np.ndarray:
         """Return a copy of the images: bytes as bytes, fractions of one in float32."""
         if X.ndim not in (3, 4) or (X.ndim == 4 and X.shape[1] not in (1, 3)):
@@ -153,7 +181,13 @@ class Network(Backbone):
 
     def transform(self, X: Array) -> Array:
         """Return one row of features per image."""
-        return (self._features(X) - self.centre) * self.factor
+        Z = self._features(X)
+        if self.centre.shape not in ((), Z.shape[1:]):
+            raise ClsnetError(
+                f"the {self.name} network gives {Z.shape[1]} features, but the model has scales "
+                f"of {len(self.centre)}; its file is damaged."
+            )
+        return (Z - self.centre) * self.factor
 
     def normalised(self, X: Array, size: int | None = None) -> Array:
         """Return images as the network wants them, or of another size."""
@@ -239,7 +273,7 @@ class Network(Backbone):
         parts = []
         for size, run in self._runtimes.items():
             number = self._n_views(size)
-            step = max(1, rows // number)
+            step = max(1, int(rows * min(1, (USUAL_SIZE / size) ** 2)) // number)
             means = []
             for start in range(0, max(1, len(X)), step):
                 seen = views(self.normalised(X[start : start + step], size), number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,6 +14,16 @@ from clsnet.extractor.backbones.responses import Responses
 from clsnet.extractor.parallel import in_threads
 from clsnet.extras import needed
 from clsnet.images.dead_leaves import dead_leaves
+from clsnet.storage.schema import (
+    FLAG,
+    Kind,
+    Misfit,
+    check_arrays,
+    listed,
+    number,
+    one_of,
+    whole,
+)
 
 if TYPE_CHECKING:
     from clsnet.extractor.graph import Graph
@@ -64,6 +74,14 @@ class Patches(Backbone):
     gpu_batch_size: ClassVar[int] = 1024
     peak: Array
     centre: Array
+    accepts: ClassVar[Mapping[str, Kind]] = {
+        "filters": whole(1, 10_000),
+        "sizes": listed(whole(1, 64), most=32, least=1),
+        "contrast": listed(number(0, above=True), most=32, least=1),
+        "pool": whole(1, 64),
+        "mirror": FLAG,
+        "source": one_of("leaves", "task"),
+    }
 
     def __init__(
         self,
@@ -129,6 +147,16 @@ class Patches(Backbone):
             Z = self._features(images, self.mirror)
         Z -= self.centre
         return Z.reshape(X.shape[0], -1)
+
+    def check(self, state: Mapping[str, np.ndarray], sample_shape: tuple[int, ...]) -> int:
+        """Refuse samples that are no images, and filters that are not as many as was said."""
+        if len(sample_shape) not in (2, 3):
+            raise Misfit(f"sample_shape is {sample_shape}, which is no image")
+        bank = self.filters * len(self.contrast)
+        width = 2 * bank * len(self.sizes) * self.pool**2
+        banks = {f"bank{size}": (bank, 1, size, size) for size in self.sizes}
+        check_arrays(state, {"peak": (), "centre": (width,), **banks}, "backbone.")
+        return width * (sample_shape[0] if len(sample_shape) == 3 else 1)
 
     def _features(self, images: np.ndarray, mirror: bool) -> np.ndarray:
         """Return the square roots of averages, by NumPy."""

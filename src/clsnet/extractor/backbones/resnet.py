@@ -20,7 +20,7 @@ from clsnet.extractor.backbones.convolution import (
 from clsnet.extractor.backbones.network import Network
 from clsnet.extractor.backbones.random_nodes import RandomNodes
 from clsnet.extractor.backbones.tapped import TappedGraph
-from clsnet.extractor.backbones.weights import read_weights
+from clsnet.extractor.backbones.weights import about_of, read_weights
 from clsnet.extractor.graph import Graph
 
 STEM = 64
@@ -140,8 +140,6 @@ class ResNet(Network):
 
     def __init__(self, weights: str, taps: str = "several", views: int = 2, nodes: int = 0) -> None:
         about, state = read_weights(Path(weights))
-        if about.network not in ("resnet18", "resnet50"):
-            raise ClsnetError(f"{weights} holds weights of {about.network!r}, not of a ResNet.")
         try:
             self._build(state, asdict(about), weights, taps, views, nodes)
         except MisfitError:
@@ -159,6 +157,7 @@ class ResNet(Network):
         views: int,
         nodes: int = 0,
     ) -> None:
+        about_of(form)
         depth = int(form["network"].removeprefix("resnet"))
         architecture = Architecture(depth, form["small"])
         n_classes = len(state.get("fc.bias", (0,)))

@@ -13,6 +13,7 @@ from clsnet.extractor.backbones.tapped import check_taps
 from clsnet.extras import needed
 
 LAYERS = 4
+OLDEST = "1.0.28"  # those before unpickle weights of a folder
 
 
 class TimmOutputs:
@@ -58,7 +59,7 @@ class Timm(Network):
 
     def __init__(self, model: str, taps: str = "several", views: int = 2) -> None:
         needed("torch", f"timm:{model}", "timm")
-        timm = needed("timm", f"timm:{model}", "timm")
+        timm = needed("timm", f"timm:{model}", "timm", OLDEST)
         try:
             network = timm.create_model(model, pretrained=True)
             form = {"about": network.pretrained_cfg, "pyramid": False}
@@ -81,8 +82,10 @@ class Timm(Network):
         needed("torch", "timm", "timm")
         from clsnet.extractor.runtime.torch_module import as_tensors
 
-        timm = needed("timm", "timm", "timm")
+        timm = needed("timm", "timm", "timm", OLDEST)
         about = form["about"]
+        if not timm.is_model(about["architecture"]):  # such as an address to fetch it from
+            raise ValueError("it is no architecture of timm")
         options = {"features_only": True} if form["pyramid"] else {}
         network = timm.create_model(about["architecture"], pretrained_cfg=about, **options)
         network.load_state_dict(as_tensors(state))

@@ -8,17 +8,32 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import safetensors
 import safetensors.numpy
 
 from clsnet.arrays.devices import Array, to_numpy
 from clsnet.errors import ClsnetError
 from clsnet.storage.files import write_atomically
+from clsnet.storage.json_text import read_json
+from clsnet.storage.schema import (
+    FLAG,
+    NOTHING,
+    Kind,
+    Misfit,
+    arguments,
+    check_finite,
+    listed,
+    number,
+    one_of,
+    text,
+    whole,
+)
+from clsnet.storage.tensors import read_metadata, read_tensors
 
 FORMAT = "clsnet-weights"
+MOST_PIXELS = 512  # along a side
 
 
 @dataclass(frozen=True)
@@ -55,6 +70,19 @@ class About:
     classes: tuple[str, ...]
     accuracy: float | None = None
 
+    accepts: ClassVar[Mapping[str, Kind]] = {
+        "network": one_of("resnet18", "resnet50"),
+        "small": FLAG,
+        "size": whole(1, MOST_PIXELS),
+        "mean": listed(number(-100, 100), most=3, least=3),
+        "deviation": listed(number(0, 100, above=True), most=3, least=3),
+        "objective": text(100),
+        "dataset": text(),
+        "classes": listed(text(), most=10**6),
+        "accuracy": NOTHING | number(0, 1),
+    }
+    """What a file may hold of each."""
+
 
 def write_weights(path: Path, about: About, state: Mapping[str, Array]) -> None:
     """Write weights atomically."""
@@ -67,25 +95,34 @@ def read_weights(path: Path) -> tuple[About, dict[str, np.ndarray]]:
     """Read weights, or say in one line why the file has none."""
     about = read_about(path)
     try:
-        return about, safetensors.numpy.load_file(path)
-    except Exception:
-        raise ClsnetError(f"{path} is damaged; make it again with clsnet pretrain.") from None
+        _, state = read_tensors(path)
+        check_finite(state)
+    except Misfit as error:
+        raise ClsnetError(
+            f"{path} is damaged: {error}; make it again with clsnet pretrain."
+        ) from None
+    return about, state
 
 
 def read_about(path: Path) -> About:
     """Read what a file of weights says about itself."""
     try:
-        path.open("rb").close()  # safetensors does not say why a file cannot be opened
-        with safetensors.safe_open(path, framework="np") as file:
-            metadata = file.metadata() or {}
-    except OSError as error:
-        reason = error.strerror or "it cannot be read"
-        raise ClsnetError(f"cannot read the weights {path}: {reason}.") from None
-    except Exception:
+        metadata = read_metadata(path, "the weights ")
+    except Misfit:
         metadata = {}
     if metadata.get("format") != FORMAT:
         raise ClsnetError(f"{path} does not hold weights of clsnet pretrain.")
-    fields: dict[str, Any] = json.loads(metadata["about"])
+    try:
+        return about_of(read_json(metadata.get("about", "")))
+    except Misfit as error:
+        raise ClsnetError(
+            f"{path} is damaged: {error}; make it again with clsnet pretrain."
+        ) from None
+
+
+def about_of(fields: Any) -> About:
+    """Return what a file said, or raise `Misfit`."""
+    arguments(About, About.accepts).check(fields, "about")
     lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
     return About(**{**fields, **lists})
 
