@@ -45,6 +45,8 @@ class NormalEquations:
         makes it less likely that an error looks small because it could not be told from noise.
     least_ridge
         The smallest ridge to choose, relative to the mean diagonal of ``A'A``.
+    rounding
+        The share of the trace of ``A'A`` that may be rounding, if that is more than of one product.
     """
 
     base: Array | None
@@ -56,6 +58,7 @@ class NormalEquations:
     n_fixed: int = 0
     caution: float = 1.0
     least_ridge: float = 0.0
+    rounding: float = 0.0
 
     @property
     def size(self) -> int:
@@ -77,7 +80,9 @@ class NormalEquations:
         """Eigenvalues and eigenvectors, if there are so few samples that they are soon found."""
         if self.n_samples > most_few(self.size):
             return None
-        rows = spanning(self.gram, self.n_samples) if self.base is not None else self.rows
+        rows = self.rows
+        if self.base is not None:
+            rows = spanning(self.gram, self.n_samples, self.rounding)
         return None if rows is None else Spectrum(rows, self.cross)
 
     @functools.cached_property

@@ -82,11 +82,20 @@ class Spectrum:
         return self.basis.T @ scaled
 
 
-def spanning(gram: Array, n_samples: float) -> Array | None:
+def spanning(gram: Array, n_samples: float, rounding: float = 0.0) -> Array | None:
     """Return as few rows as there are samples, with this Gram matrix; None if there are more.
 
     This is a randomised range finder: products of a Gram matrix with random vectors lie in the
     span of the samples, and as many as there are samples span all of it.
+
+    Parameters
+    ----------
+    gram
+        The matrix.
+    n_samples
+        How many samples there are.
+    rounding
+        The share of the trace that may be rounding, if that is more than of one product.
 
     Examples
     --------
@@ -101,7 +110,8 @@ def spanning(gram: Array, n_samples: float) -> Array | None:
     signs = xp.astype(to_device(random_signs(size, n), device_of(gram)), gram.dtype)
     directions = xp.linalg.qr(gram @ signs).Q
     values, vectors = eigh(directions.T @ gram @ directions)
-    if float(xp.sum(values)) < (1 - size * epsilon(gram)) * float(xp.linalg.trace(gram)):
+    missing = max(size * epsilon(gram), rounding)
+    if float(xp.sum(values)) < (1 - missing) * float(xp.linalg.trace(gram)):
         return None
     return (vectors * xp.clip(values, min=0) ** 0.5).T @ directions.T
 

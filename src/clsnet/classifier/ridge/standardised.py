@@ -12,6 +12,7 @@ from clsnet.classifier.ridge.rule import Regression
 ROUNDING = 1e-10  # a variance below this share of the mean square is known to few digits
 CAUTION = 1.1  # columns of vectors hold outliers, whose leverage an average one understates
 LEAST_RIDGE = 1e-4  # what varies by less than 1 % of a column is taken for noise
+LEFT_BY_CENTRING = 1e-9  # of the trace: rounding, which 16 digits and `FAINT` leave at most
 FAINT = 1e-6  # of the mean square, added to the variance: what rounding would blur counts less
 
 
@@ -90,6 +91,7 @@ class Standardised:
             n_fixed=1,
             caution=CAUTION,
             least_ridge=LEAST_RIDGE,
+            rounding=LEFT_BY_CENTRING,
         )
         return cls(standardised, factor, sums, targets, intercept)
 
