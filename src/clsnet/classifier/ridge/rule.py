@@ -19,6 +19,7 @@ from clsnet.classifier.solvers import refine, solve_shared
 START = GRID.index(1e-5)
 TIED = 1e-9  # errors that differ by less are the same, such as all those of a single sample
 COARSE = 512  # up to this size the walk begins at START, beyond where a quarter of the columns ends
+TRUSTED = 0.62  # of N in degrees of freedom; with more, a small left-out error may be luck
 SURE = 3.0  # standard errors by which a smaller ridge must promise fewer wrong answers
 AMPLE = 2  # samples per column from which a smaller ridge hardly adds noise
 MOST_CLASSES = 2000  # error rates take the square of their number
@@ -81,6 +82,9 @@ def regress(
     ``A'A``. A small matrix starts from a fixed point; a large one from where a fixed quarter of its
     columns ends, seldom more than two steps away; few samples start from the largest ridge, since
     at very small ones their error may fall again.
+
+    With few samples the least error may be luck: while the degrees of freedom exceed 0.62 N, the
+    next larger ridge is tried.
 
     The least squared error is not the least number of wrong answers, which often needs a smaller
     ridge. The error rate to expect follows from the same sums and the class counts
@@ -158,13 +162,20 @@ def _chosen(
     counts = equations.counts
     if rule == "gcv" or counts is None or not 2 <= len(counts) <= MOST_CLASSES or not counts.all():
         return start, curve
-    known: list[float] = []  # error rates at the start and below it
-    for index in range(start, _grid(equations)[0] - 1, -1):
+
+    def moments(index: int) -> ScoreMoments | None:
         ridge = GRID[index] * equations.scale
         if curve is not None and curve.factor.n_rows and index in curve.close:
-            found: ScoreMoments | None = curve.moments(ridge)  # the matrix has no factor yet
-        else:
-            found = equations.score_moments(ridge, None if curve is None else curve.factor)
+            return curve.moments(ridge)  # the matrix has no factor yet
+        return equations.score_moments(ridge, None if curve is None else curve.factor)
+
+    while (found := moments(start)) and found.df > TRUSTED * equations.n_samples:
+        if start == len(GRID) - 1:
+            break
+        start += 1
+    known: list[float] = []  # error rates at the start and below it
+    for index in range(start, _grid(equations)[0] - 1, -1):
+        found = found if index == start else moments(index)
         rate = 1.0 if found is None else expected_error_rate(found, counts)
         if known and rate >= known[-1]:
             break
