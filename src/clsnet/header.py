@@ -164,9 +164,9 @@ class Reader:
         named = saved.get("backbone", "auto")
         if isinstance(named, str) and not held:
             self._check_allowed(referred(named), "network")
-        if held and named == header["backbone"]:
-            return {**found, "backbone": backbone}
-        return {**found, "backbone": self.rich(named, "params.backbone")}
+        same = held and named == header["backbone"]
+        found["backbone"] = backbone if same else self.rich(named, "params.backbone")
+        return {name: found[name] for name in {**saved, "backbone": None}}  # in the same order
 
     def backbone(
         self, saved: Any, where: str, *, held: bool = False

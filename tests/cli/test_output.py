@@ -48,7 +48,7 @@ def test_hostile_names_are_printed_as_text_by_every_command(run_warm, hostile, w
     photos = [*sorted(hostile.rglob("*.png"))[:3], hostile / HOSTILE[1]]
     commands = [
         ("learn", model, hostile, "--dry-run"),
-        ("learn", model, hostile, "--backbone", weights),
+        ("learn", model, hostile, "--backbone", weights, "--self-contained"),
         ("learn", model, hostile),
         ("learn", model, hostile, "--backbone", "\x1b[31m"),
         ("learn", model, hostile / "gone\x1b"),
@@ -89,7 +89,8 @@ def test_no_cell_of_a_csv_file_is_a_formula_and_json_is_exact(
     run_warm, run_clsnet, hostile, write_network, monkeypatch
 ):
     model, weights = hostile / "m.clsnet", write_network(hostile / "w.safetensors")
-    assert run_warm("learn", model, hostile, "--backbone", weights).status == 0
+    learn = ("learn", model, hostile)
+    assert run_warm(*learn, "--backbone", weights, "--self-contained").status == 0
     monkeypatch.chdir(hostile)
     names = [f"{name}/{name}.png" for name in HOSTILE]
     printed = run_clsnet("predict", "--csv", "--top", 4, "--", model, *names).out

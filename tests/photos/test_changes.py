@@ -1,9 +1,14 @@
+import numpy as np
 import pytest
 
 from clsnet import load
 from clsnet.errors import ClsnetError
-from clsnet.photos import forget, info, learn, undo
+from clsnet.extractor.cache import FeatureCache
+from clsnet.images import Images
+from clsnet.photos import forget, info, learn, predict, undo
+from clsnet.photos.finding import find
 from clsnet.photos.record import Record
+from clsnet.photos.versions import changing
 
 
 def test_forgetting_tells_what_changed(model):
@@ -53,7 +58,11 @@ def test_undo_takes_back_the_last_change_only(model, february):
     learn(model, february)
     learned = model.read_bytes()
     forget(model, ["square-r"])
-    assert undo(model).change.forgotten == 1
+    undone = undo(model)
+    assert (undone.change, undone.forgotten, undone.again) == (None, 1, False)
+    assert undone.date
+    assert undo(model).again
+    undo(model)
     assert model.read_bytes() == learned
 
 
@@ -90,13 +99,8 @@ def test_info_counts_every_byte(model, january, february):
     assert known.counts == {"square-r": 10, "stripes-g": 10, "square-g": 10, "stripes-y": 10}
     assert sum(known.kept.values()) == known.size == model.stat().st_size
     assert all(size > 0 for size in known.kept.values())
-    assert [change.folder for change in known.history] == ["january", "february", ""]
-    assert [change.forgotten for change in known.history] == [0, 0, 1]
-    tested = sum(sum(change.tested.values()) for change in known.history)
-    assert tested == 8
-    assert round(known.accuracy * tested) == sum(
-        sum(change.right.values()) for change in known.history
-    )
+    assert [change.folder for change in known.history] == ["january", "february"]
+    assert [sum(change.counts.values()) for change in known.history] == [20, 20]
 
 
 def test_info_says_what_sums_over_few_photos_give_away(model, february):
@@ -112,3 +116,57 @@ def test_info_of_another_model_is_refused(tmp_path, small):
     small().partial_fit([[0.0], [1.0]], [0, 1]).save(tmp_path / "m")
     with pytest.raises(ClsnetError, match="was not made by clsnet learn"):
         info(tmp_path / "m")
+
+
+def names_beside(model):
+    return sorted(path.name for path in model.parent.iterdir() if "m.clsnet" in path.name)
+
+
+def test_purging_removes_the_version_before_and_what_a_crash_left(model, february):
+    learn(model, february)
+    for name in (".m.clsnet.01234567.tmp", ".m.clsnet.before", ".m.clsnet.lock"):
+        model.with_name(name).write_bytes(model.read_bytes())
+    gone = forget(model, ["square-r"], purge=True)
+    assert gone.before is None
+    assert names_beside(model) == ["m.clsnet"]
+    with pytest.raises(ClsnetError, match="there is nothing to undo"):
+        undo(model)
+
+
+def test_purging_needs_no_class(model, february):
+    learn(model, february)
+    before = model.read_bytes()
+    gone = forget(model, [], purge=True)
+    assert (gone.counts, len(gone.left)) == ({}, 5)
+    assert model.read_bytes() == before
+    assert names_beside(model) == ["m.clsnet"]
+    with pytest.raises(ClsnetError, match="name the classes to forget"):
+        forget(model, [])
+
+
+def test_info_names_what_lies_beside_and_puts_in_order_what_it_can(model, february):
+    learn(model, february)
+    left = model.with_name(".m.clsnet.01234567.tmp")
+    left.write_bytes(b"half")
+    assert info(model).beside == [model.with_name("m.clsnet.undo")]
+    assert not left.exists()
+    left.write_bytes(b"half")
+    with changing(model):  # another command is at work
+        left.write_bytes(b"half")
+        assert info(model).beside == [model.with_name("m.clsnet.undo"), left]
+    predict(model, [february])
+    assert not left.exists()
+
+
+def test_cached_features_of_forgotten_photos_are_removed(model, january, tmp_path):
+    """Keys of the cache begin with the digests that the model keeps."""
+    images = Images([photo.path for photo in find(january).photos], size=64)
+    cache = FeatureCache(tmp_path / "cache", "network")
+    cache.rows(images.digests(), lambda missing: np.full((30, 50), 7.5, np.float32))
+    gone = forget(model, ["square-r"], purge=True, cache=tmp_path / "cache")
+    assert gone.cached == 10
+    left = cache.path.read_bytes()
+    for photo in find(january).photos:
+        assert (bytes.fromhex(photo.digest) in left) == (photo.label != "square-r")
+    assert left.count(np.float32(7.5).tobytes() * 50) == 20
+    assert forget(model, ["square-b"], cache=tmp_path / "nowhere").cached == 0

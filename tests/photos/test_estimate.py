@@ -1,11 +1,8 @@
 import numpy as np
 
 from clsnet.classifier.analytic import AnalyticClassifier
-from clsnet.classifier.calibration import softmax
 from clsnet.classifier.rule import Rule
-from clsnet.photos.estimate import estimated, held_out, lookalikes
-from clsnet.photos.familiarity import familiarity, usual_scores
-from clsnet.photos.record import TEMPERATURES
+from clsnet.photos.estimate import estimated, held_out, held_out_familiarity, lookalikes
 
 RANDOM = np.random.default_rng(0)
 
@@ -38,7 +35,6 @@ def test_what_is_well_apart_is_recognised():
     outcome = estimated(blank(), A, labels, held)
     assert outcome.tested == outcome.right == {"cat": 5, "dog": 5}
     assert outcome.confused == []
-    assert all(scores == sorted(scores) for scores in outcome.scores.values())
 
 
 def test_wrong_names_are_counted_as_confused():
@@ -51,26 +47,32 @@ def test_wrong_names_are_counted_as_confused():
     assert outcome.confused[0] == ("bird", "cat", 2)
 
 
-def test_losses_are_minus_log_probabilities():
-    A, labels = blobs(["cat", "dog", "bird"] * 10, spread=0.6)
-    held = np.arange(30) < 12
-    outcome = estimated(blank(), A, labels, held)
-    trial = blank().learn(lambda: [(A[~held], labels[~held])])
-    for k, temperature in enumerate(TEMPERATURES):
-        chances = softmax(trial.scores(A[held]) / temperature)
-        for label in ("cat", "dog", "bird"):
-            own = chances[labels[held] == label, trial.labels.index(label)]
-            np.testing.assert_allclose(outcome.losses[label][k], -np.log(own).sum())
+def cosine(a, b):
+    return a @ b / np.linalg.norm(a) / np.linalg.norm(b)
 
 
-def test_familiarity_is_kept_of_each_photo_held_out():
+def test_familiarity_of_photos_held_out_is_the_cosine_with_the_mean_of_the_others():
     A, labels = blobs(["cat", "dog", "bird"] * 10, spread=0.6)
     held = np.arange(30) < 12
-    outcome = estimated(blank(), A, labels, held)
-    trial = blank().learn(lambda: [(A[~held], labels[~held])])
-    fits = familiarity(trial.scores(A[held]), usual_scores(trial))
-    for label, kept in outcome.scores.items():
-        np.testing.assert_allclose(kept, np.sort(fits[labels[held] == label]), atol=0.0051)
+    more, _ = blobs(["cat"] * 7, spread=0.6)
+    old = blank().learn(lambda: [(more, np.array(["cat"] * 7, dtype="U8"))])
+    found = held_out_familiarity(old, A, labels, held)
+    for label in ("cat", "dog", "bird"):
+        rest = A[(labels == label) & ~held]
+        mean = np.concatenate([more, rest] if label == "cat" else [rest]).mean(axis=0)
+        expected = sorted(cosine(row, mean) for row in A[(labels == label) & held])
+        np.testing.assert_allclose(found[label], expected, atol=0.00006)
+
+
+def test_familiarity_does_not_depend_on_other_classes():
+    A, labels = blobs(["cat", "dog", "bird"] * 10, spread=0.6)
+    held = np.arange(30) < 12
+    some = labels != "dog"
+    alone = held_out_familiarity(blank(), A[some], labels[some], held[some])
+    among = held_out_familiarity(blank(), A, labels, held)
+    assert alone == {label: kept for label, kept in among.items() if label != "dog"}
+    one = labels == "cat"
+    assert held_out_familiarity(blank(), A[one], labels[one], held[one])["cat"] == among["cat"]
 
 
 def test_of_one_class_or_of_no_photo_nothing_can_be_said():
@@ -88,3 +90,4 @@ def test_only_a_new_class_that_is_taken_for_one_old_class_looks_like_it():
     labels = np.array(["kitten"] * 6 + ["bird"] * 6)
     assert lookalikes(old, A, labels, 0.5) == [("kitten", "cat", 6, 6)]
     assert lookalikes(old, cats, np.array(["cat"] * 6), 0.5) == []
+    assert lookalikes(old, A, labels, -np.inf) == []

@@ -3,7 +3,7 @@ import pytest
 
 from clsnet.classifier.analytic import AnalyticClassifier
 from clsnet.classifier.rule import Rule
-from clsnet.photos.familiarity import familiarity, usual_scores
+from clsnet.photos.familiarity import class_sums, familiarity
 
 RANDOM = np.random.default_rng(0)
 A = RANDOM.normal(size=(60, 7))
@@ -19,36 +19,25 @@ def taught(retain):
 
 
 @pytest.mark.parametrize("retain", ["total", "tasks", "classes"])
-def test_usual_is_the_mean_score_of_all_samples_of_a_class(retain):
+def test_a_class_is_the_sum_of_its_photos(retain):
     classifier = taught(retain)
-    scores = classifier.scores(A)
-    literal = [scores[c == LABELS, i].mean() for i, c in enumerate(classifier.labels)]
-    np.testing.assert_allclose(usual_scores(classifier), literal, rtol=1e-9)
-    assert min(literal) > 0
+    literal = [A[c == LABELS].sum(axis=0) for c in classifier.labels]
+    np.testing.assert_allclose(class_sums(classifier).T, literal, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("retain", ["total", "tasks", "classes"])
-def test_a_weight_is_how_often_a_photo_was_seen(retain):
-    A, y = np.random.default_rng(0).standard_normal((30, 8)), np.resize(["a", "b", "c"], 30)
-    weights = np.resize([1, 2, 4, 1, 3], 30)
-    again = np.repeat(np.arange(30), weights)
-    blank = AnalyticClassifier(Rule(retain=retain, ridge=0.1), 8, "cpu")
-    weighted = blank.learn(lambda: [(A, y, weights)])
-    repeated = blank.learn(lambda: [(A[again], y[again])])
-    np.testing.assert_allclose(usual_scores(weighted), usual_scores(repeated), rtol=1e-9)
-
-
-def test_usual_scores_do_not_know_a_forgotten_class():
+def test_the_sums_of_a_class_do_not_know_a_forgotten_one():
     left = taught("classes").forget([], ["dog"], exact=True)
-    rest = LABELS != "dog"
-    never = AnalyticClassifier(Rule(retain="classes"), 7, "cpu").learn(
-        lambda: [(A[rest], LABELS[rest])]
-    )
-    order = [never.labels.index(label) for label in left.labels]
-    np.testing.assert_allclose(usual_scores(left), usual_scores(never)[order], rtol=1e-9)
+    before = taught("classes")
+    columns = [before.labels.index(label) for label in left.labels]
+    np.testing.assert_array_equal(class_sums(left), class_sums(before)[:, columns])
 
 
 def test_a_photo_is_compared_with_the_class_that_it_is_taken_for():
-    scores = np.array([[0.2, 0.6, 0.1], [0.4, 0.3, -1.0]])
-    fits = familiarity(scores, np.array([0.8, 0.3, 0.01]))
-    np.testing.assert_allclose(fits, [2.0, 0.5])
+    sums = np.array([[2.0, 0.0], [0.0, 3.0], [0.0, 4.0]])
+    photos = np.array([[1.0, 1.0, 0.0], [0.0, 6.0, 8.0], [5.0, 0.0, 0.0]])
+    fits = familiarity(photos, np.array([0, 1, 1]), sums)
+    np.testing.assert_allclose(fits, [0.5**0.5, 1.0, 0.0])
+
+
+def test_no_features_are_familiar_to_nothing():
+    assert familiarity(np.zeros((1, 2)), np.array([0]), np.zeros((2, 1))).tolist() == [0.0]

@@ -38,7 +38,7 @@ def test_counts_and_the_estimate_are_told(tiny, january, tmp_path):
     assert learned.outcome.tested == {"square-b": 2, "square-r": 2, "stripes-g": 2}
     wrong = sum(n for _, _, n in learned.outcome.confused)
     assert sum(learned.outcome.right.values()) + wrong == 6
-    assert [len(scores) for scores in learned.outcome.scores.values()] == [2, 2, 2]
+    assert list(learned.outcome.tested.values()) == [2, 2, 2]
     assert learned.warnings == learned.unreadable == []
 
 
@@ -118,7 +118,7 @@ def test_no_photo_and_no_representation_of_one_is_kept(model, january):
                 compared += 1
     assert compared >= 1 + 3
     record = header["notes"]["photos"]
-    assert set(record) == {"history", "digests", "scores", "losses"}
+    assert set(record) == {"history", "digests", "familiarity", "changed"}
     assert all(len(digest) == 32 for kept in record["digests"].values() for digest in kept)
     assert str(january) not in json.dumps(header)
     assert model.stat().st_size < sum(each.nbytes for each in tensors.values()) + 10_000

@@ -5,7 +5,7 @@ from clsnet import CLSNet, load
 from clsnet.errors import ClsnetError
 from clsnet.images import Images
 from clsnet.photos import forget, predict
-from clsnet.photos.familiarity import familiarity, usual_scores
+from clsnet.photos.familiarity import class_sums, familiarity
 from clsnet.photos.record import Record
 
 
@@ -16,13 +16,11 @@ def test_files_and_folders_are_answered_in_order(model, january):
     assert found[0].label == "stripes-g"
 
 
-def test_probabilities_are_scores_at_the_temperature_of_the_photos_held_out(model, january):
+def test_probabilities_are_those_of_the_model(model, january):
     paths = sorted((january / "square-r").iterdir())
     found = predict(model, paths, top=3)
     taught = load(model)
-    scores = taught.decision_function(Images(paths, size=64))
-    chances = np.exp(scores / Record.of(taught.notes_).temperature(otherwise=1e-9))
-    chances /= chances.sum(axis=1, keepdims=True)
+    chances = taught.predict_proba(Images(paths, size=64))
     for each, row in zip(found, chances, strict=True):
         best = np.argsort(-row)
         assert [label for label, _ in each.top] == taught.classes_[best].tolist()
@@ -37,7 +35,7 @@ def test_top_is_cut_to_the_classes_there_are(model, january):
 
 def test_the_share_that_is_rejected_follows_the_photos_held_out(model):
     record = Record.of(load(model).notes_)
-    scores = np.array(sorted(s for kept in record.scores.values() for s in kept))
+    scores = np.array(sorted(s for kept in record.familiarity.values() for s in kept))
     assert len(scores) == 6
     assert record.threshold(0) == -np.inf
     assert (scores < record.threshold(0.5)).mean() == 0.5
@@ -46,8 +44,9 @@ def test_the_share_that_is_rejected_follows_the_photos_held_out(model):
 def test_none_of_these_is_said_below_the_threshold(model, january):
     paths, taught = [january], load(model)
     images = Images([each.path for each in predict(model, paths)], size=64)
-    scores = taught.decision_function(images)
-    fits = familiarity(scores, usual_scores(taught.classifier_))
+    A, classifier = taught.extractor_.transform(images), taught.classifier_
+    taken = classifier.scores(A).argmax(axis=1)
+    fits = familiarity(A, taken, class_sums(classifier))
     for reject in (0.0, 0.3, 0.9):
         threshold = Record.of(taught.notes_).threshold(reject)
         found = predict(model, paths, reject=reject)

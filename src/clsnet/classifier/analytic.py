@@ -181,7 +181,7 @@ class AnalyticClassifier:
         if not left.traces:
             xp = library(self.device)
             none = xp.zeros((self.dimension, 0), dtype=xp.float64, device=self.device)
-            return replace(left, omega=none, stale=False)
+            return replace(left, omega=none, calibration=Calibration(), stale=False)
         if self.rule.plain:
             return replace(left, stale=True).consolidated()
         *old, newest = left.traces

@@ -12,20 +12,38 @@ from clsnet.cli.allowing import AllowNetwork
 
 def forget(
     model: Annotated[Path, typer.Argument(help="File of the model.")],
-    classes: Annotated[list[str], typer.Argument(metavar="CLASS...", help="Classes to forget.")],
+    classes: Annotated[
+        list[str] | None, typer.Argument(metavar="CLASS...", help="Classes to forget.")
+    ] = None,
+    purge: Annotated[
+        bool,
+        typer.Option(
+            "--purge",
+            help="Also remove the version before and what a killed command left, so that nothing "
+            "of the classes remains; then clsnet undo cannot bring them back.",
+        ),
+    ] = False,
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Folder of clsnet bench --cache, to remove features of the photos from."),
+    ] = None,
     allow_network: AllowNetwork = None,
 ) -> None:
-    """Forget classes: the weights become those of a model that never saw them.
-
-    The threshold for none of these is not measured again.
-    """
+    """Forget classes: but for dates, the file becomes that of a model that never saw them."""
     from clsnet.cli.output import echo, say
     from clsnet.cli.showing import many
     from clsnet.photos import forget as forget_classes
 
-    gone = forget_classes(model, classes, say=say, allow=allow_network or ())
+    gone = forget_classes(
+        model, classes or [], purge=purge, cache=cache, say=say, allow=allow_network or ()
+    )
     for label, n in gone.counts.items():
         echo(f"Forgot {label}: {many(n, 'photo')}, its sums and its files' digests.")
+    if cache:
+        echo(f"Removed the cached features of {many(gone.cached, 'photo')}.")
     echo(f"{many(len(gone.left), 'class')} left: {', '.join(gone.left) or '-'}.")
     echo(f"The file went from {gone.size_before:,} to {gone.size:,} bytes.")
-    echo(f"{gone.before} still knows all, for clsnet undo: delete it to let nothing remain.")
+    if gone.before:
+        echo(f"{gone.before} still knows all, for clsnet undo: --purge removes it.")
+    else:
+        echo("Nothing else of it is left beside the file.")

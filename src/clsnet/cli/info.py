@@ -9,7 +9,10 @@ import typer
 
 
 def info(model: Annotated[Path, typer.Argument(help="File of the model.")]) -> None:
-    """Tell what a model knows, what the file keeps in bytes, and what could be inferred from it."""
+    """Tell what a model knows, what its file keeps in bytes, and what could be inferred from it.
+
+    It also names the files beside it that still tell of its past.
+    """
     from clsnet.cli.output import echo
     from clsnet.cli.showing import many, told
     from clsnet.photos import info as about
@@ -29,15 +32,6 @@ def info(model: Annotated[Path, typer.Argument(help="File of the model.")]) -> N
     echo("History")
     for change in known.history:
         echo(f"  {change.date}: {told(change)}")
-    if known.accuracy is None:
-        echo()
-        echo("The accuracy was never estimated: too few photos or classes.")
-    else:
-        echo()
-        echo(
-            f"Estimated accuracy: {known.accuracy:.1%} of the photos held out, each tested when "
-            "it was learned, among the classes known then"
-        )
     echo()
     echo("The file keeps")
     for kind, size in known.kept.items():
@@ -46,3 +40,9 @@ def info(model: Annotated[Path, typer.Argument(help="File of the model.")]) -> N
     echo("What could be inferred from it")
     for line in known.inferable:
         echo(f"  {line}")
+    if known.beside:
+        echo()
+        echo("Beside it (clsnet forget --purge removes this)")
+        for path in known.beside:
+            what = "the version before the last change" if path.suffix == ".undo" else "unfinished"
+            echo(f"  {path}: {what}")

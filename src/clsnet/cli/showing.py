@@ -21,8 +21,6 @@ def many(n: int, thing: str) -> str:
 
 def told(change: Change) -> str:
     """Return a change as a part of a sentence."""
-    if change.forgotten:
-        return f"forgot {many(change.forgotten, 'class')}"
     photos = many(sum(change.counts.values()), "photo")
     return f"learned {photos} of {many(len(change.counts), 'class')} from {change.folder}"
 

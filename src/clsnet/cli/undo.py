@@ -16,6 +16,7 @@ def undo(model: Annotated[Path, typer.Argument(help="File of the model.")]) -> N
 
     done = take_back(model, say=say)
     verb = "Done again" if done.again else "Undone"
-    echo(f"{verb}: {told(done.change)} ({done.change.date}).")
+    what = told(done.change) if done.change else f"forgot {many(done.forgotten, 'class')}"
+    echo(f"{verb}: {what} ({done.date}).")
     names = ", ".join(done.classes) or "-"
     echo(f"{many(len(done.classes), 'class')} known: {names}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from clsnet.errors import ClsnetError
+from clsnet.images.lazy import RULE_BYTES
 
 SECONDS_FOR_OTHERS = 60.0
 AT_ONCE = 500
@@ -91,8 +92,29 @@ class FeatureCache:
             ) from None
 
 
+def remove_rows(folder: Path, contents: Iterable[str]) -> int:
+    """Remove the features of image files from every database of a folder, and count them.
+
+    Parameters
+    ----------
+    folder
+        Where databases lie.
+    contents
+        Digests of the files' contents, in hex.
+    """
+    first = [bytes.fromhex(one) for one in contents]
+    ranges = [(one, one + b"\xff" * RULE_BYTES) for one in first]
+    removed = 0
+    for path in sorted(folder.glob("*.features")):
+        with FeatureCache(folder, path.stem)._open() as database:
+            database.execute("PRAGMA secure_delete = ON")  # else the bytes stay in free pages
+            asked = "DELETE FROM features WHERE key BETWEEN ? AND ?"
+            removed += database.executemany(asked, ranges).rowcount
+    return removed
+
+
 def digests(X: Any) -> list[bytes]:
-    """Return 16 bytes for each sample that tell what it is.
+    """Return bytes for each sample that tell what it is.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import io
 import math
@@ -27,6 +28,7 @@ SECONDS = 5.0  # of a processor, for one image
 MOST_SCANS = 100  # of a JPEG, each over all of its pixels; cameras write up to ten
 READ_AGAIN = 8  # times that a decoder may read its file, some of it more than once
 STRIP = 2**20  # pixels that are converted at a time
+BLOCK = 2**26  # bytes; what is larger than 2**25 goes back to the system when it is freed
 HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
 
 
@@ -66,6 +68,7 @@ def decode(encoded: bytes, size: int | None = None) -> npt.NDArray[np.uint8]:
         from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError:
         raise ClsnetError("reading images needs Pillow: pip install 'clsnet[vision]'") from None
+    _allocate_large_blocks()
     try:
         formats = (*FORMATS, *_heif(encoded))
         with (
@@ -83,6 +86,16 @@ def decode(encoded: bytes, size: int | None = None) -> npt.NDArray[np.uint8]:
         raise Unreadable("not an image of a known format") from None
     except Exception as error:  # Pillow raises nearly everything when its input is broken
         raise Unreadable(" ".join(str(error).split()) or type(error).__name__) from error
+
+
+@functools.cache
+def _allocate_large_blocks() -> None:
+    """Let Pillow take memory in blocks that the threads' heaps do not keep after use."""
+    from PIL import Image
+
+    core = vars(Image)["core"]
+    if core.get_block_size() < BLOCK:
+        core.set_block_size(BLOCK)
 
 
 class _Patient(io.BytesIO):

@@ -22,6 +22,7 @@ CHUNK = 32
 SMALL = 16_384
 PART = 2**20  # bytes of a file in memory while its digest is taken
 RULE = b"upright RGB on white, bicubic, centre square: "
+RULE_BYTES = 8  # of a digest
 
 Result = TypeVar("Result")
 
@@ -145,15 +146,19 @@ class Images:
         return id(self._sources), self._rows.tobytes()
 
     def digests(self) -> list[bytes]:
-        """Return 16 bytes for each image that tell what it decodes to: file contents and size."""
-        rule = RULE + str(self.size).encode() + b"\0"
+        """Return bytes for each image that tell what it decodes to.
+
+        The first 16 are the digest of the file's contents, the others tell how it is scaled.
+        """
+        rule = RULE + str(self.size).encode()
+        scaled = blake2b(rule, digest_size=RULE_BYTES).digest()
 
         def digest(i: int) -> bytes:
             with self._opened(self._rows[i]) as file:
-                found = blake2b(rule, digest_size=16)
+                found = blake2b(digest_size=16)
                 while part := file.read(PART):
                     found.update(part)
-                return found.digest()
+                return found.digest() + scaled
 
         return list(self._in_threads(digest))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from clsnet.errors import ClsnetError
 from clsnet.header import read
 from clsnet.photos.record import Change, Counts, Record
+from clsnet.photos.versions import lying_beside, put_in_order
 from clsnet.storage import model_file
 
 SUMS = {
@@ -24,7 +25,7 @@ KINDS = {
 }
 DIGESTS = "digests of the files learned"
 BARE = 2  # photos whose features follow from their sum and their sum of products
-REST = "names, dates, counts and scores"
+REST = "names, dates, counts and the familiarity of photos held out"
 ALWAYS = (
     "No photo is in the file, and no list of what represents single photos.",
     "Whoever has a file can tell whether exactly that file was learned, and as what.",
@@ -44,7 +45,7 @@ class Info:
     counts
         Photos of each class.
     history
-        Every learning and forgetting, oldest first.
+        Every learning of what is still known, oldest first.
     backbone
         The frozen network.
     self_contained
@@ -57,6 +58,8 @@ class Info:
         Bytes of each kind of contents.
     inferable
         What could be inferred from it, in plain words.
+    beside
+        What lies beside the file and still tells of its past.
     """
 
     counts: Counts
@@ -67,13 +70,7 @@ class Info:
     size: int
     kept: dict[str, int]
     inferable: list[str]
-
-    @property
-    def accuracy(self) -> float | None:
-        """Share of the photos held out that were recognised, each when it was learned."""
-        tested = sum(sum(change.tested.values()) for change in self.history)
-        right = sum(sum(change.right.values()) for change in self.history)
-        return right / tested if tested else None
+    beside: list[Path]
 
 
 def info(model: str | os.PathLike[str]) -> Info:
@@ -93,6 +90,7 @@ def info(model: str | os.PathLike[str]) -> Info:
     clsnet.errors.ClsnetError: cannot read /tmp/there-is-none.clsnet: No such file or directory.
     """
     path = Path(model).expanduser()
+    put_in_order(path)
     header, arrays = read(path)
     notes = header.get("notes", {})
     if "photos" not in notes:
@@ -126,6 +124,7 @@ def info(model: str | os.PathLike[str]) -> Info:
         size,
         kept,
         lines,
+        lying_beside(path),
     )
 
 

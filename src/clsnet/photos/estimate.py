@@ -9,13 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from clsnet.classifier.analytic import AnalyticClassifier
-from clsnet.classifier.calibration import softmax
-from clsnet.photos.familiarity import familiarity, usual_scores
-from clsnet.photos.record import TEMPERATURES
+from clsnet.photos.familiarity import class_sums, familiarity
 
 HELD_OUT = 0.2
 ENOUGH = 5
-LEAST_CHANCE = 1e-300  # so that its logarithm is finite
+DIGITS = 4  # of the familiarity that is kept
 
 
 @dataclass(frozen=True)
@@ -28,17 +26,11 @@ class Estimate:
         Photos of each class, and how many of them were recognised.
     confused
         Class, the other class that its photos were taken for, and how many were; most first.
-    scores
-        Of each class, the familiarity of each photo, sorted.
-    losses
-        Of each class, minus the log probability of its photos, summed, for each of `TEMPERATURES`.
     """
 
     tested: dict[str, int]
     right: dict[str, int]
     confused: list[tuple[str, str, int]]
-    scores: dict[str, list[float]]
-    losses: dict[str, list[float]]
 
 
 def held_out(labels: np.ndarray, digests: Sequence[str]) -> np.ndarray:
@@ -70,14 +62,8 @@ def estimated(
     trial = classifier.learn(lambda: [(A[~held], labels[~held])])
     if len(trial.labels) < 2:
         return None
-    scores = trial.scores(A[held])
-    fits = familiarity(scores, usual_scores(trial))
-    taken = np.array(trial.labels)[scores.argmax(axis=1)]
+    taken = np.array(trial.labels)[trial.scores(A[held]).argmax(axis=1)]
     true = labels[held]
-    known = np.unique(true).tolist()
-    own = [trial.labels.index(label) for label in true.tolist()]
-    chances = [softmax(scores / t)[np.arange(len(own)), own] for t in TEMPERATURES]
-    losses = -np.log(np.maximum(np.stack(chances, axis=1), LEAST_CHANCE))
     wrong = Counter(
         (was, said) for was, said in zip(true.tolist(), taken.tolist(), strict=True) if was != said
     )
@@ -85,11 +71,26 @@ def estimated(
         tested=dict(Counter(true.tolist())),
         right=dict(Counter(true[taken == true].tolist())),
         confused=[(was, said, n) for (was, said), n in wrong.most_common()],
-        scores={
-            label: sorted(round(fit, 2) for fit in fits[true == label].tolist()) for label in known
-        },
-        losses={label: losses[true == label].sum(axis=0).tolist() for label in known},
     )
+
+
+def held_out_familiarity(
+    classifier: AnalyticClassifier, A: np.ndarray, labels: np.ndarray, held: np.ndarray
+) -> dict[str, list[float]]:
+    """Return how familiar photos held out are, sorted, for each of their classes.
+
+    The mean of a class is that of what was learned of it before and of the other photos. No other
+    class matters, so forgetting one leaves these numbers as they would have been without it.
+    """
+    old = dict(zip(classifier.labels, class_sums(classifier).T, strict=True))
+    found = {}
+    for label in np.unique(labels[held]).tolist():
+        own = labels == label
+        rows = A[own & held]
+        mean = old.get(label, 0.0) + A[own & ~held].sum(axis=0, dtype=float)
+        fits = familiarity(rows, np.zeros(len(rows), int), mean[:, None])
+        found[label] = sorted(round(fit, DIGITS) for fit in fits.tolist())
+    return found
 
 
 def lookalikes(
@@ -103,15 +104,15 @@ def lookalikes(
         Where most photos of a new class are as familiar as the threshold as the same old class.
     """
     found: list[tuple[str, str, int, int]] = []
-    if len(classifier.labels) < 2:
+    if len(classifier.labels) < 2 or not np.isfinite(threshold):
         return found
-    usual = usual_scores(classifier)
+    sums = class_sums(classifier)
     for label in np.unique(labels).tolist():
         if label in classifier.labels:
             continue
         rows = np.flatnonzero(labels == label)
-        scores = classifier.scores(A[rows])
-        sure = scores.argmax(axis=1)[familiarity(scores, usual) >= threshold].tolist()
+        taken = classifier.scores(A[rows]).argmax(axis=1)
+        sure = taken[familiarity(A[rows], taken, sums) >= threshold].tolist()
         if sure:
             old, times = Counter(sure).most_common(1)[0]
             if times > len(rows) / 2:

@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from clsnet.classifier.calibration import softmax
 from clsnet.errors import ClsnetError
 from clsnet.extractor.graph import Graph
 from clsnet.extras import needed
 from clsnet.images.dead_leaves import dead_leaves
 from clsnet.model import Model
-from clsnet.photos.familiarity import usual_scores
-from clsnet.photos.predicting import REJECT, opened, temperature
+from clsnet.photos.familiarity import class_sums, unit_length
+from clsnet.photos.predicting import REJECT, opened
 from clsnet.photos.record import Record
 from clsnet.storage.files import write_atomically
 
@@ -73,9 +72,9 @@ def export(
 
     Its input ``images`` is a batch of photos as bytes, (n, size, size, 3), red, green and blue;
     the file's metadata say how to prepare them (``prepare``) and name the classes (``classes``,
-    JSON). For each photo it gives ``probabilities``, ``familiarity`` (the best score relative to
-    what is usual for that class) and ``known``: whether that reaches ``threshold``, else it is
-    none of these.
+    JSON). For each photo it gives ``probabilities``, ``familiarity`` (the cosine between its
+    features and the mean of the most probable class) and ``known``: whether that reaches
+    ``threshold``, else it is none of these.
 
     Parameters
     ----------
@@ -98,8 +97,7 @@ def export(
     taught, target = opened(model, allow), Path(out).expanduser()
     if target.resolve() == Path(model).expanduser().resolve():
         raise ClsnetError(f"cannot write {out}: it is the model itself; name another file.")
-    record = Record.of(taught.notes or {})
-    scale, threshold = temperature(taught, record), record.threshold(REJECT)
+    threshold = Record.of(taught.notes or {}).threshold(REJECT)
     size = taught.sample_shape[-1]
     about = {
         "classes": json.dumps(taught.classes, ensure_ascii=False),
@@ -107,16 +105,16 @@ def export(
         "image_size": str(size),
         "prepare": PREPARE.format(size=size),
     }
-    data = _graph(taught, scale, threshold).serialised(about)
+    data = _graph(taught, threshold).serialised(about)
     images = _trial_images(size)
     A = taught.extractor.transform(images.transpose(0, 3, 1, 2))
-    expected = softmax(taught.classifier.scores(A) / scale)
+    expected = taught.probabilities(taught.classifier.scores(A))
     difference = _difference(data, images, expected)
     write_atomically(target, data)
     return Exported(target, len(data), size, taught.classes, threshold, difference)
 
 
-def _graph(taught: Model, scale: float, threshold: float) -> Graph:
+def _graph(taught: Model, threshold: float) -> Graph:
     """Return extractor and classifier as one graph, from bytes to probabilities."""
     graph = Graph()
     size = taught.sample_shape[-1]
@@ -127,12 +125,19 @@ def _graph(taught: Model, scale: float, threshold: float) -> Graph:
         return graph.constant(np.asarray(value, np.float32))
 
     scores = graph.node("MatMul", A, number(taught.classifier.omega))
-    chances = graph.node("Softmax", graph.node("Div", scores, number(scale)), axis=1)
+    calibration = taught.classifier.calibration
+    chances = graph.node(
+        "Softmax", graph.node("Div", scores, number(calibration.temperature)), axis=1
+    )
+    even = calibration.doubt / len(taught.classes)
+    chances = graph.node("Mul", chances, number(1 - calibration.doubt))
+    chances = graph.node("Add", chances, number(even))
+    means = number(unit_length(class_sums(taught.classifier), axis=0))
+    best = graph.node("ArgMax", scores, axis=1, keepdims=1)
+    own = graph.node("GatherElements", graph.node("MatMul", A, means), best, axis=1)
     columns = graph.constant(np.array([1], np.int64))
-    best = graph.node("ReduceMax", scores, columns, keepdims=0)
-    usual = number(usual_scores(taught.classifier))
-    own = graph.node("Gather", usual, graph.node("ArgMax", scores, axis=1, keepdims=0))
-    fits = graph.node("Div", best, own)
+    lengths = graph.node("ReduceL2", A, columns, keepdims=1)
+    fits = graph.node("Squeeze", graph.node("Div", own, lengths), columns)
     known = graph.node("GreaterOrEqual", fits, number(threshold))
     graph.output("probabilities", chances, shape=("n", len(taught.classes)))
     graph.output("familiarity", fits, shape=("n",))

@@ -1,4 +1,8 @@
-"""How well photos fit the classes that they are taken for."""
+"""How well photos fit the classes that they are taken for.
+
+The measure of a class follows from its own sums alone, so it does not change when other classes are
+learned or forgotten.
+"""
 
 from __future__ import annotations
 
@@ -6,36 +10,59 @@ import numpy as np
 
 from clsnet.classifier.analytic import AnalyticClassifier
 from clsnet.classifier.curvatures import FullTrace
+from clsnet.errors import ClsnetError
 
 
-def usual_scores(classifier: AnalyticClassifier) -> np.ndarray:
-    """Return the mean score, as its own class, of what was learned of each class.
-
-    It follows from the sums that are kept, and falls as more classes share the features.
+def class_sums(classifier: AnalyticClassifier) -> np.ndarray:
+    """Return the sum of the features of each class, one column per class.
 
     Examples
     --------
     >>> from clsnet.classifier.rule import Rule
     >>> blank = AnalyticClassifier(Rule(ridge=1e-9), 2, "cpu")
     >>> taught = blank.learn(lambda: [(np.eye(2), np.array(["cat", "dog"]))])
-    >>> usual_scores(taught).round(4)
-    array([1., 1.])
+    >>> class_sums(taught)
+    array([[1., 0.],
+           [0., 1.]])
     """
-    labels = classifier.labels
-    sums = np.zeros_like(classifier.omega)
+    sums = np.zeros((classifier.dimension, len(classifier.labels)))
     for trace in classifier.traces.values():
-        assert isinstance(trace, FullTrace)
-        sums += trace.columns(labels)
-    weights = [sum(task.weight(label) for task in classifier.tasks) for label in labels]
-    return np.asarray((sums * classifier.omega).sum(axis=0) / np.array(weights))
+        if not isinstance(trace, FullTrace):
+            raise ClsnetError(
+                'this model was not made by clsnet learn: it has no curvature="full".'
+            )
+        sums += trace.columns(classifier.labels)
+    return sums
 
 
-def familiarity(scores: np.ndarray, usual: np.ndarray) -> np.ndarray:
-    """Return the best score of each photo, relative to what is usual for that class.
+def unit_length(vectors: np.ndarray, axis: int) -> np.ndarray:
+    """Return vectors scaled to length 1.
 
     Examples
     --------
-    >>> familiarity(np.array([[0.5, 0.2], [0.1, 0.3]]), np.array([0.5, 0.6]))
-    array([1. , 0.5])
+    >>> unit_length(np.array([[3.0, 4.0]]), axis=1)
+    array([[0.6, 0.8]])
     """
-    return np.asarray(scores.max(axis=1) / usual[scores.argmax(axis=1)])
+    lengths = np.linalg.norm(vectors, axis=axis, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, np.finfo(float).tiny))
+
+
+def familiarity(A: np.ndarray, taken: np.ndarray, sums: np.ndarray) -> np.ndarray:
+    """Return the cosine between the features of each photo and the mean of its class.
+
+    Parameters
+    ----------
+    A
+        Features, one row per photo.
+    taken
+        Numbers of the classes that the photos are taken for.
+    sums
+        Sums of the features of each class, one column per class.
+
+    Examples
+    --------
+    >>> familiarity(np.array([[1.0, 1.0], [0.0, 2.0]]), np.array([0, 1]), np.eye(2)).round(4)
+    array([0.7071, 1.    ])
+    """
+    means = unit_length(sums, axis=0)[:, taken]
+    return np.asarray(np.einsum("ij,ji->i", unit_length(A.astype(float), axis=1), means))

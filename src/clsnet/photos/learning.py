@@ -20,7 +20,14 @@ from clsnet.extractor.backbones.network import Network
 from clsnet.header import read
 from clsnet.images import Report
 from clsnet.model import Model
-from clsnet.photos.estimate import ENOUGH, Estimate, estimated, held_out, lookalikes
+from clsnet.photos.estimate import (
+    ENOUGH,
+    Estimate,
+    estimated,
+    held_out,
+    held_out_familiarity,
+    lookalikes,
+)
 from clsnet.photos.finding import Found, Photo, find
 from clsnet.photos.predicting import of_photos
 from clsnet.photos.reading_together import shared_features
@@ -30,7 +37,7 @@ from clsnet.photos.versions import changing, save
 
 BACKBONE = "efficientnet-lite0"
 TAPS = "last"  # 1,280 features: what is kept of a class of 50 photos fits in half a megabyte
-LIKELY = 0.05
+LIKELY = 0.01
 PHOTOGRAPH = (3, 224, 224)
 SIZE = 64  # for backbones that take any
 SEED = int(np.random.RandomState(0).randint(2**31))  # that of ``CLSNet(random_state=0)``
@@ -166,7 +173,9 @@ def _learn(
     labels = np.array([photo.label for photo in photos])
     old = (model if model.classes else model.unlearned()).classifier
     with alone():  # every process has all features now
-        estimate = estimated(old, A, labels, held_out(labels, [photo.digest for photo in photos]))
+        held = held_out(labels, [photo.digest for photo in photos])
+        estimate = estimated(old, A, labels, held)
+        familiarity = held_out_familiarity(old, A, labels, held)
         learned = old.learn(lambda: [(A, labels)])
     counts = dict(Counter(labels.tolist()))
     likely = record.threshold(LIKELY)
@@ -175,20 +184,14 @@ def _learn(
         *_few(counts, record),
         *(
             f"{new} looks like {known}: {n} of its {total} photos were taken for {known}"
-            for new, known, n, total in lookalikes(
-                old, A, labels, likely if np.isfinite(likely) else 0.5
-            )
+            for new, known, n, total in lookalikes(old, A, labels, likely)
         ),
         *(_copies(A, photos) if isinstance(extractor.backbone, Network) else ()),
     ]
     digests: dict[str, list[str]] = {}
     for photo in photos:
         digests.setdefault(photo.label, []).append(photo.digest)
-    if estimate is None:
-        record = record.after(Change(now(), folder, counts), digests)
-    else:
-        change = Change(now(), folder, counts, estimate.tested, estimate.right, estimate.confused)
-        record = record.after(change, digests, estimate.scores, estimate.losses)
+    record = record.after(Change(now(), folder, counts), digests, familiarity)
     if rank() == 0:
         save(replace(model, classifier=learned, notes=record.notes), path, self_contained)
     return Learned(

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from clsnet.classifier.calibration import softmax
 from clsnet.errors import ClsnetError
 from clsnet.images import Report
 from clsnet.model import Model
-from clsnet.photos.familiarity import familiarity, usual_scores
+from clsnet.photos.familiarity import class_sums, familiarity
 from clsnet.photos.finding import photos_below
 from clsnet.photos.reading import features
 from clsnet.photos.record import Record
+from clsnet.photos.versions import put_in_order
 
 REJECT = 0.05
 LARGEST_SIDE = 1024
@@ -86,8 +86,9 @@ def predict(
     if rows:
         record = Record.of(taught.notes or {})
         scores = taught.classifier.scores(A)
-        fits = familiarity(scores, usual_scores(taught.classifier)) >= record.threshold(reject)
-        chances = softmax(scores / temperature(taught, record))
+        sums = class_sums(taught.classifier)
+        fits = familiarity(A, scores.argmax(axis=1), sums) >= record.threshold(reject)
+        chances = taught.probabilities(scores)
         best = np.argsort(-scores, axis=1, kind="stable")[:, :top]
         likely = np.take_along_axis(chances, best, axis=1).tolist()
         for i, row in enumerate(rows):
@@ -99,7 +100,9 @@ def predict(
 
 def opened(model: str | os.PathLike[str], allow: str | Collection[str]) -> Model:
     """Read a model that has learned photos and still knows some."""
-    taught = of_photos(Path(model).expanduser(), allow)
+    path = Path(model).expanduser()
+    put_in_order(path)
+    taught = of_photos(path, allow)
     if not taught.classes:
         raise ClsnetError(f"{model} has forgotten every class; let it learn some first.")
     return taught
@@ -113,11 +116,6 @@ def of_photos(path: Path, allow: str | Collection[str]) -> Model:
     if not square or not all(isinstance(label, str) for label in model.classes):
         raise ClsnetError(f"{path} did not learn from photos.")
     return model
-
-
-def temperature(taught: Model, record: Record) -> float:
-    """Return what to divide scores by; what follows from the sums if no photo was held out."""
-    return record.temperature(taught.classifier.calibration.temperature)
 
 
 def _files(paths: list[Path]) -> list[Path]:

@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from clsnet.errors import ClsnetError
 from clsnet.header import read
-from clsnet.photos.record import Change, Record
+from clsnet.photos.record import Change, Record, local
 from clsnet.photos.versions import changing, swap, version_before
 
 
@@ -20,14 +21,20 @@ class Undone:
     Attributes
     ----------
     change
-        The learning or forgetting.
+        The learning; None if it was a forgetting.
+    forgotten
+        Number of classes that were forgotten.
+    date
+        When it was.
     again
         Whether it was done again.
     classes
         Classes known now.
     """
 
-    change: Change
+    change: Change | None
+    forgotten: int
+    date: str
     again: bool
     classes: list[str]
 
@@ -60,10 +67,19 @@ def undo(model: str | os.PathLike[str], *, say: Callable[[str], None] | None = N
                 "there; delete the model to start anew."
             )
         headers = [read(file)[0] for file in (path, before)]
-        now, then = (Record.of(header.get("notes", {})).history for header in headers)
-        if not now or not then:
-            raise ClsnetError(f"{model} or {before.name} was not made by clsnet learn.")
+        undone = _undone(*headers)
         swap(path)
-        again = len(then) > len(now)
-        change = then[-1] if again else now[-1]
-        return Undone(change, again, headers[1]["labels"])
+        return undone
+
+
+def _undone(now: dict[str, Any], then: dict[str, Any]) -> Undone:
+    """Tell what was undone, given the headers of both versions; the later one is the result."""
+    records = [Record.of(header.get("notes", {})) for header in (now, then)]
+    again = records[1].changed > records[0].changed
+    after, before = (1, 0) if again else (0, 1)
+    learned = len(records[after].history) > len(records[before].history)
+    change = records[after].history[-1] if learned else None
+    labels = [header["labels"] for header in (now, then)]
+    forgotten = 0 if change else max(0, len(labels[before]) - len(labels[after]))
+    date = change.date if change else local(records[after].changed)
+    return Undone(change, forgotten, date, again, then["labels"])

@@ -25,6 +25,8 @@ NEW = os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BIN
 def write_atomically(path: Path, data: bytes) -> None:
     """Write to a temporary file beside `path`, sync it, and rename it over what was there.
 
+    Temporary files that killed processes left there are removed.
+
     Examples
     --------
     >>> import tempfile
@@ -41,6 +43,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         if target.exists() and not target.is_file():
             reason = "Is a directory" if target.is_dir() else "Not a regular file"
             raise ClsnetError(f"cannot write {path}: {reason}.")
+        sweep(target)
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
         descriptor = os.open(temporary, os.O_WRONLY | NEW, 0o666 if mode is None else 0o600)
         made = True

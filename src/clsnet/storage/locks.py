@@ -13,7 +13,9 @@ WAIT_SECONDS = 30.0
 
 
 @contextmanager
-def locked(path: Path, say: Callable[[str], None] | None = None) -> Iterator[None]:
+def locked(
+    path: Path, say: Callable[[str], None] | None = None, wait: float | None = None
+) -> Iterator[None]:
     """Keep other processes from changing a file.
 
     Parameters
@@ -22,6 +24,8 @@ def locked(path: Path, say: Callable[[str], None] | None = None) -> Iterator[Non
         The file, which need not exist. The lock lies beside it and is removed at the end.
     say
         Called with a line when another process has to be waited for.
+    wait
+        Seconds to wait for it, `WAIT_SECONDS` if not given.
 
     Examples
     --------
@@ -42,7 +46,7 @@ def locked(path: Path, say: Callable[[str], None] | None = None) -> Iterator[Non
         except filelock.Timeout:
             if say:
                 say(f"another process is changing {path}: waiting for it.")
-            guard.acquire(timeout=WAIT_SECONDS, poll_interval=0.1)
+            guard.acquire(timeout=WAIT_SECONDS if wait is None else wait, poll_interval=0.1)
     except filelock.Timeout:
         raise ClsnetError(
             f"another process is changing {path}: nothing was done; try again when it is done."

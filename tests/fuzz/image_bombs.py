@@ -1,0 +1,105 @@
+"""The bombs of every image format, 64 at once: how much memory they take, and how long each takes.
+
+``python -m tests.fuzz.image_bombs [SIDE]``: as JSON.
+"""
+
+import json
+import os
+import resource
+import socket
+import sys
+import tempfile
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from clsnet.errors import ClsnetError
+from clsnet.images import Images
+from tests.fuzz.bombs import BOMBS, LARGE, other_formats
+
+AT_ONCE = 64
+
+
+def write_corpus(folder: Path, side: int) -> list[Path]:
+    """Write every bomb, and what is no file at all; each in a process of its own, to stay small."""
+    for name, made in BOMBS.items():
+        if (child := os.fork()) == 0:
+            (folder / f"{name}.jpg").write_bytes(made(side))
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0, name
+    for name, data in other_formats().items():
+        (folder / f"other-{name}.jpg").write_bytes(data)
+    os.mkfifo(folder / "pipe.jpg")
+    with (folder / "sparse.jpg").open("wb") as file:
+        file.truncate(300 * 10**9)
+    (folder / "device.jpg").symlink_to("/dev/zero")
+    (folder / "folder.jpg").mkdir()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(folder / "socket.jpg"))
+    return sorted(folder.iterdir())
+
+
+def outcome(path: Path) -> str:
+    """Return "decoded", "refused", or what happened that must not."""
+    try:
+        Images([path], size=224)[0]
+    except ClsnetError as error:
+        return "refused" if "\n" not in str(error) else f"{path.name}: more than a line"
+    except BaseException as error:
+        return f"{path.name}: {error!r}"
+    return "decoded"
+
+
+def alone(paths: list[Path]) -> dict[str, float]:
+    """Return the seconds that each takes by itself."""
+    seconds = {}
+    for path in paths:
+        start = time.monotonic()
+        outcome(path)
+        seconds[path.stem] = time.monotonic() - start
+    return seconds
+
+
+def together(paths: list[Path], at_once: int = AT_ONCE) -> tuple[list[str], float]:
+    """Decode so many at once in a process of its own; return the outcomes, and its peak in MB."""
+    read_end, write_end = os.pipe()
+    if (child := os.fork()) == 0:
+        warnings.simplefilter("ignore")
+        chosen = [paths[i % len(paths)] for i in range(at_once)]
+        with ThreadPoolExecutor(at_once) as pool:
+            found = list(pool.map(outcome, chosen))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        os.write(write_end, json.dumps([found, peak]).encode())
+        os._exit(0)
+    os.close(write_end)
+    with os.fdopen(read_end) as answer:
+        found, peak = json.load(answer)
+    os.waitpid(child, 0)
+    return found, peak
+
+
+def measured(side: int) -> dict[str, Any]:
+    """Return what becomes of the corpus."""
+    with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        paths = write_corpus(Path(name), side)
+        found, peak = together(paths)
+        seconds = alone(paths)
+    slowest = max(seconds, key=lambda name: seconds[name])
+    odd = [what for what in found if what not in ("decoded", "refused")]
+    return {
+        "files": len(paths),
+        "at_once": AT_ONCE,
+        "decoded": found.count("decoded"),
+        "refused": found.count("refused"),
+        "other": odd,
+        "peak_mb": round(peak, 1),
+        "longest_s": round(seconds[slowest], 2),
+        "slowest": slowest,
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(measured(int(sys.argv[1]) if len(sys.argv) > 1 else LARGE), indent=1))

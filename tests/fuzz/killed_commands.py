@@ -1,0 +1,196 @@
+"""Real commands killed at random moments: no model and no finished run is lost.
+
+``python -m tests.fuzz.killed_commands [KILLS]``: so many kills in turn of each command, as JSON.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from clsnet.cli import main
+from clsnet.evaluation.store import read_run
+from clsnet.header import read
+from clsnet.photos import forget, learn
+from clsnet.storage.files import leftovers
+from tests.fuzz.killed_writes import SECRET, TINY, write_photos
+
+BENCH = ("bench", "Digits-10/5", "--method", "clsnet", "--method", "ncm", "--method", "slda")
+PRETRAIN = ("--epochs", "3", "--size", "8", "--device", "cpu")
+
+
+def started(*words: object) -> int:
+    """Start a command in a fork of this process, which has imported everything, and is silent."""
+    if child := os.fork():
+        return child
+    status = 1
+    try:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
+        sys.argv = ["clsnet", *map(str, words)]
+        main()
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 1
+    finally:
+        os._exit(status)
+
+
+def ended(child: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def killed(seconds: float, *words: object) -> bool:
+    """Kill a command after some time; tell whether it was still at work."""
+    child = started(*words)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    return ended(child) == -signal.SIGKILL
+
+
+def duration(*words: object) -> float:
+    start = time.monotonic()
+    assert ended(started(*words)) == 0, words
+    return time.monotonic() - start
+
+
+class Model:
+    """A model of photos; each of its commands is tried on a copy."""
+
+    def __init__(self, folder: Path) -> None:
+        self.start, self.place = folder / "start", folder / "tried"
+        self.secret = write_photos(folder / "secret", SECRET, "sand")
+        self.start.mkdir()
+        learn(self.start / "m", write_photos(folder / "first", "rust", "sea"), backbone=TINY)
+        learn(self.start / "m", write_photos(folder / "more", "moss"))
+        self.versions = [set(read(self.start / name)[0]["labels"]) for name in ("m", "m.undo")]
+
+    def words(self, command: str) -> tuple[object, ...]:
+        model = self.place / "m"
+        return {
+            "learn": ("learn", model, self.secret),
+            "forget": ("forget", model, "rust"),
+            "purge": ("forget", model, "rust", "--purge"),
+            "undo": ("undo", model),
+        }[command]
+
+    def fresh(self) -> None:
+        shutil.rmtree(self.place, ignore_errors=True)
+        shutil.copytree(self.start, self.place)
+
+    def lost(self, command: str) -> list[str]:
+        """Say what is wrong after a kill: one version must be there, and the next command works."""
+        before, older = self.versions
+        expected = {
+            "learn": [before, before | {SECRET, "sand"}],
+            "forget": [before, before - {"rust"}],
+            "purge": [before, before - {"rust"}],
+            "undo": [before, older],
+        }[command]
+        try:
+            labels = set(read(self.place / "m")[0]["labels"])
+            forget(self.place / "m", [], purge=True)
+        except Exception as error:
+            return [f"{command}: {error!r}"]
+        left = sorted(path.name for path in self.place.iterdir())
+        return [f"{command}: {labels}, {left}"] if labels not in expected or left != ["m"] else []
+
+
+def kill_models(
+    kills: int, chance: random.Random, folder: Path
+) -> tuple[dict[str, int], list[str]]:
+    """Kill commands on models."""
+    scene = Model(folder)
+    tried, wrong = {}, []
+    for command in ("learn", "forget", "purge", "undo"):
+        scene.fresh()
+        most = duration(*scene.words(command))
+        tried[command] = 0
+        for _ in range(kills):
+            scene.fresh()
+            tried[command] += killed(chance.uniform(0, most), *scene.words(command))
+            wrong += scene.lost(command)
+    return tried, wrong
+
+
+def kill_bench(kills: int, chance: random.Random, folder: Path) -> tuple[dict[str, int], list[str]]:
+    """Kill one benchmark again and again; what it finished stays as it is, to the byte."""
+    out = folder / "runs"
+    words = (*BENCH, "--out", out, "--jobs", 1)
+    most = duration(*words)
+    tried, wrong = 0, []
+    shutil.rmtree(out)
+    finished: dict[Path, bytes] = {}
+    for _ in range(kills):
+        tried += killed(chance.uniform(0, most), *words)
+        for path, data in finished.items():
+            if not path.exists() or path.read_bytes() != data:
+                wrong.append(f"bench: {path} was lost")
+        finished = {path: path.read_bytes() for path in out.rglob("*.json")}
+        for path in finished:
+            try:
+                read_run(path)
+            except Exception as error:
+                wrong.append(f"bench: {error!r}")
+        if len(finished) == 3:
+            shutil.rmtree(out)
+            finished = {}
+    return {"bench": tried}, wrong
+
+
+def kill_pretrain(
+    kills: int, chance: random.Random, folder: Path
+) -> tuple[dict[str, int], list[str]]:
+    """Kill training again and again; its checkpoint never goes back, and the weights are whole."""
+    photos = write_photos(folder / "photos", "rust", "sea", "moss")
+    out = folder / "w.safetensors"
+    words = ("pretrain", f"folder:{photos}", "--out", out, *PRETRAIN)
+    most = duration(*words)
+    whole, tried, wrong = out.read_bytes(), 0, []
+    checkpoint = out.with_name(f"{out.name}.checkpoint")
+    for _ in range(kills):
+        out.unlink(missing_ok=True)
+        before = checkpoint.exists()
+        tried += killed(chance.uniform(0, most), *words)
+        if before and not checkpoint.exists() and not out.exists():
+            wrong.append("pretrain: the checkpoint was lost")
+        if out.exists() and out.read_bytes() != whole:
+            wrong.append("pretrain: other weights")
+    out.unlink(missing_ok=True)
+    if ended(started(*words)) or out.read_bytes() != whole:
+        wrong.append("pretrain: does not go on to the same weights")
+    if leftovers(out) or leftovers(checkpoint) or checkpoint.exists():
+        wrong.append("pretrain: something is left")
+    return {"pretrain": tried}, wrong
+
+
+def measured(
+    kills: int,
+    seed: int = 0,
+    kinds: tuple[Callable[..., Any], ...] = (kill_models, kill_bench, kill_pretrain),
+) -> dict[str, Any]:
+    """Kill each command so many times."""
+    chance, tried, wrong = random.Random(seed), {}, []
+    for kind in kinds:
+        with tempfile.TemporaryDirectory() as name:
+            found, told = kind(kills, chance, Path(name).resolve())
+            tried |= found
+            wrong += told
+    return {"kills": tried, "lost": len(wrong), "examples": wrong[:20]}
+
+
+if __name__ == "__main__":
+    import clsnet.cli.app
+    import clsnet.data
+    import clsnet.evaluation.pool
+    import clsnet.pretraining  # noqa: F401
+
+    print(json.dumps(measured(int(sys.argv[1]) if len(sys.argv) > 1 else 34), indent=1))
