@@ -17,7 +17,7 @@ from typing import Any
 
 from clsnet.errors import ClsnetError
 from clsnet.images import Images
-from tests.fuzz.bombs import BOMBS, LARGE, other_formats
+from tests.fuzz.image_corpus import BOMBS, LARGE, other_formats
 
 AT_ONCE = 64
 

@@ -5,7 +5,7 @@ import warnings
 import pytest
 
 from tests.fuzz import image_bombs
-from tests.fuzz.bombs import BOMBS, LARGE
+from tests.fuzz.image_corpus import BOMBS, LARGE
 
 
 def test_every_bomb_is_decoded_or_refused_in_time():
