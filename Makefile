@@ -5,7 +5,7 @@ BIN := .venv/bin
 LIGHT := .venv-light/bin
 WITHOUT_TORCH := tests/photos tests/cli/test_photos.py tests/extractor tests/estimator tests/test_house.py
 
-.PHONY: demo test lint types check check-without-torch bench readme clean
+.PHONY: demo test lint types check check-without-torch bench fuzz readme clean
 
 # $(call demonstrate,ENVIRONMENT/bin,FOLDER)
 define demonstrate
@@ -38,6 +38,10 @@ check-without-torch: .venv-light/installed
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/all.py
+
+SECONDS ?= 600
+fuzz: .venv/installed
+	$(BIN)/python -m tests.fuzz $(SECONDS)
 
 readme: .venv/installed
 	$(BIN)/python -m clsnet.reporting.readme results README.md docs/*.md

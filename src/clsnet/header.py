@@ -225,6 +225,8 @@ def _check_classes(header: Mapping[str, Any]) -> None:
     weights = header.get("weights", tasks)
     if len(set(labels)) < len(labels) or len({isinstance(one, str) for one in labels}) > 1:
         raise Misfit("labels are there twice, or mix text and numbers")
+    if any(isinstance(one, str) and one.endswith("\0") for one in labels):
+        raise Misfit("a label ends with a NUL")
     if len(weights) != len(tasks):
         raise Misfit("there are not as many weights as tasks")
     groups = [[label for label, _ in task] for task in (*tasks, *weights)]

@@ -119,12 +119,12 @@ def test_wrong_dimensions(tmp_path):
 @pytest.mark.parametrize("n_dims", [1, 2, 3, 255])
 def test_absurd_dimensions_allocate_nothing(tmp_path, compress, n_dims):
     contents = struct.pack(f">BBBB{n_dims}I", 0, 0, 0x0E, n_dims, *[2**32 - 1] * n_dims)
-    assert "0 found" in complaint(tmp_path / "file", compress(contents))
+    assert "are more than" in complaint(tmp_path / "file", compress(contents))
 
 
 def test_empty_but_impossible_dimensions(tmp_path):
     contents = struct.pack(">BBBB200I", 0, 0, 8, 200, 0, *[2**32 - 1] * 199)
-    assert "impossible" in complaint(tmp_path / "file", contents)
+    assert "are more than" in complaint(tmp_path / "file", contents)
 
 
 @given(st.binary(max_size=40))

@@ -37,6 +37,8 @@ from clsnet.errors import ClsnetError
 
 Batches = Callable[[], Iterable[Batch]]
 MERGED = 32  # few samples are factorised anew with every task up to this part of the dimension
+NO_SUMS = "what this model keeps are the sums of no data: its file is damaged; use a good copy."
+NOT_FINITE = "the scores are not finite: samples are too large, or the model's file is damaged."
 TOO_LARGE = "these samples hold values too large to be squared; scale them down."
 
 
@@ -100,7 +102,11 @@ class AnalyticClassifier:
 
     def scores(self, A: Array) -> Array:
         """Return ``A Omega_{1:T}``, float64, one column per class."""
-        return double(A) @ self.omega
+        found = double(A) @ self.omega
+        xp = namespace(found)
+        if not bool(xp.all(xp.isfinite(found))):
+            raise ClsnetError(NOT_FINITE)
+        return found
 
     def learn(self, batches: Batches) -> AnalyticClassifier:
         """Learn one task. `batches` is called once per pass over it; the paper's rule makes two."""
@@ -193,10 +199,15 @@ class AnalyticClassifier:
 
     def _regress(self, equations: NormalEquations, kept: Factor | None = None) -> Regression:
         """Solve for the weights, of standardised columns if the rule says so."""
-        if self.intercept is None:
-            return regress(equations, self.rule.ridge, kept)
-        scaled = Standardised.of(equations, self.intercept)
-        return scaled.restored(regress(scaled.equations, self.rule.ridge))
+        try:
+            if self.intercept is None:
+                return regress(equations, self.rule.ridge, kept)
+            scaled = Standardised.of(equations, self.intercept)
+            return scaled.restored(regress(scaled.equations, self.rule.ridge))
+        except (ArithmeticError, LookupError, StopIteration, ValueError) as error:
+            if isinstance(error, ClsnetError):
+                raise
+            raise ClsnetError(NO_SUMS) from None
 
     @property
     def _n_tasks(self) -> int:

@@ -1,5 +1,7 @@
 """CIFAR-10 and CIFAR-100: small photos in colour (Krizhevsky, 2009)."""
 
+import gzip
+import itertools
 import tarfile
 import zlib
 from dataclasses import dataclass
@@ -16,6 +18,8 @@ from clsnet.storage.pickles import read_pickle
 
 SHAPE = (3, 32, 32)
 N_PIXELS = 3 * 32 * 32
+MOST_BYTES = 1 << 28  # either set has less than 190 MB
+MOST_MEMBERS = 100
 
 Contents = dict[str, bytes]
 Part = tuple[npt.NDArray[np.uint8], Labels]
@@ -131,21 +135,46 @@ def _find(cifar: Cifar, root: Path | None = None) -> tuple[Edition, Path] | None
 
 
 def _read(folder: Path, edition: Edition) -> Contents:
-    paths = (folder / name for name in edition.files)
-    return {path.name: path.read_bytes() for path in paths if path.is_file()}
+    paths = [path for name in edition.files if (path := folder / name).is_file()]
+    for path in paths:
+        if path.stat().st_size > MOST_BYTES:
+            raise ClsnetError(
+                f"{path} has more than {MOST_BYTES:,} bytes; replace it by a good copy"
+            )
+    return {path.name: path.read_bytes() for path in paths}
 
 
 def _unpack(archive: Path, edition: Edition) -> Contents:
     contents = {}
     try:
-        with tarfile.open(archive, "r:gz") as tar:
-            for member in tar:
+        with gzip.open(archive) as packed, _opened(packed) as tar:
+            for member in itertools.islice(tar, MOST_MEMBERS):
                 name = Path(member.name).name
                 if name in edition.files and (file := tar.extractfile(member)):
                     contents[name] = file.read()
-    except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
+    except (OSError, EOFError, ValueError, zlib.error, tarfile.TarError) as error:
         raise ClsnetError(f"cannot read {archive}: {error}; replace it by a good copy") from error
     return contents
+
+
+def _opened(packed: Any) -> tarfile.TarFile:
+    bounded: Any = _Bounded(packed)
+    return tarfile.open(fileobj=bounded, mode="r|")
+
+
+class _Bounded:
+    """A file of which only so much can be read, as a small archive may unpack to anything."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        self.left = MOST_BYTES
+
+    def read(self, size: int) -> bytes:
+        self.left -= size
+        if self.left < 0:
+            raise ValueError(f"it unpacks to more than {MOST_BYTES:,} bytes")
+        taken: bytes = self.file.read(size)
+        return taken
 
 
 def _part(cifar: Cifar, place: Path, contents: Contents, names: tuple[str, ...]) -> Part:

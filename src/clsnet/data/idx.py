@@ -14,6 +14,7 @@ from clsnet.errors import ClsnetError
 
 DTYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 CHUNK = 1 << 20
+MOST_BYTES = 1 << 29
 
 
 def read_idx(path: Path) -> npt.NDArray[Any]:
@@ -78,6 +79,8 @@ def _parse(file: BinaryIO | gzip.GzipFile) -> npt.NDArray[Any]:
 
     dtype = np.dtype(DTYPES[magic[2]])
     expected = math.prod(shape) * dtype.itemsize
+    if max(expected, *shape) > MOST_BYTES:
+        raise _Malformed(f"dimensions {shape} are more than {MOST_BYTES:,} bytes of values")
     values = _take(file, expected + 1)
     if len(values) != expected:
         found = "more" if len(values) > expected else f"{len(values):,}"

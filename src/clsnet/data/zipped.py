@@ -9,6 +9,7 @@ from pathlib import Path
 from clsnet.errors import ClsnetError
 
 LOCAL_HEADER = struct.Struct("<4s22xHH")
+MOST_BYTES = 1 << 26  # of a file in an archive; all of them are images or lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class Member:
     path: str
     offset: int
     packed: int
+    size: int
     crc: int
     deflated: bool
 
@@ -36,11 +38,13 @@ class Member:
                 raise OSError("it is not where the archive says")
             _, name_length, extra_length = LOCAL_HEADER.unpack(header)
             file.seek(name_length + extra_length, 1)
-            data = file.read(self.packed)
+            data = file.read(min(self.packed, MOST_BYTES + 1))
         try:
-            contents = zlib.decompress(data, -zlib.MAX_WBITS) if self.deflated else data
+            contents = _inflated(data, self.size + 1) if self.deflated else data
         except zlib.error as error:
             raise OSError(f"its compressed data are damaged ({error})") from error
+        if len(contents) != self.size:
+            raise OSError("it is not as long as the archive says")
         if zlib.crc32(contents) != self.crc:
             raise OSError("its checksum is wrong")
         return contents
@@ -74,14 +78,25 @@ def members(archive: Path) -> dict[str, Member]:
             raise ClsnetError(
                 f"{archive} holds {info.filename} encrypted or compressed in a rare way: unpack it"
             )
+    for info in infos:
+        if info.file_size > MOST_BYTES:
+            raise ClsnetError(
+                f"{archive} holds {info.filename!r:.80}, which has more than {MOST_BYTES:,} bytes"
+            )
     return {
         info.filename: Member(
             str(archive),
             info.filename,
             info.header_offset,
             info.compress_size,
+            info.file_size,
             info.CRC,
             info.compress_type == zipfile.ZIP_DEFLATED,
         )
         for info in infos
     }
+
+
+def _inflated(data: bytes, most: int) -> bytes:
+    """Return at most so many bytes of what is compressed."""
+    return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, most)

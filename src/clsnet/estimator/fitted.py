@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from clsnet.classifier.analytic import AnalyticClassifier
 from clsnet.classifier.class_weights import ClassWeight
 from clsnet.classifier.learned_task import LearnedTask
+from clsnet.estimator.labels import label_array
 from clsnet.extractor import Extractor
 from clsnet.memory import MemoryUse
 from clsnet.model import Model
@@ -71,7 +72,7 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
     def classes_(self) -> np.ndarray:
         """Classes known now, in the order in which tasks brought them."""
         check_is_fitted(self)
-        return np.array(self.model_.classes)
+        return label_array(self.model_.classes)
 
     @property
     def tasks_(self) -> list[LearnedTask]:

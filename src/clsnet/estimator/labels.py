@@ -24,15 +24,38 @@ def as_labels(y: Any) -> np.ndarray:
     clsnet.errors.ClsnetError: labels mix text and numbers; use one kind for all.
     """
     if isinstance(y, (list, tuple)):
-        y = np.array(y, dtype=object) if any(isinstance(v, str) for v in y) else np.asarray(y)
+        kinds = {type(value) for value in y}
+        y = np.array(y, dtype=object) if kinds <= {str, int} else np.asarray(y)
     y = np.asarray(column_or_1d(y, warn=True))
     if y.dtype == object:
         if len({isinstance(value, str) for value in y}) > 1:
             raise ClsnetError("labels mix text and numbers; use one kind for all.")
-        y = np.array(y.tolist())
+        y = label_array(y.tolist())
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
     return np.asarray(y)
+
+
+def label_array(labels: list[Any]) -> np.ndarray:
+    r"""Return labels as an array that tells them apart as they are.
+
+    Examples
+    --------
+    >>> label_array([1, 2**63])
+    array([                  1, 9223372036854775808], dtype=uint64)
+    >>> label_array(["cat", "cat\0"])
+    Traceback (most recent call last):
+    ...
+    clsnet.errors.ClsnetError: label 'cat\x00' ends with a NUL, which NumPy drops; rename it.
+    """
+    for label in labels:
+        if isinstance(label, str) and label.endswith("\0"):
+            raise ClsnetError(f"label {label!r} ends with a NUL, which NumPy drops; rename it.")
+    if labels and all(type(label) is int for label in labels) and max(labels) >= 2**63:
+        if min(labels) < 0 or max(labels) >= 2**64:
+            raise ClsnetError("labels are whole numbers of more than 64 bits; use smaller ones.")
+        return np.array(labels, np.uint64)
+    return np.array(labels)
 
 
 def same_kind(classes: np.ndarray, y: np.ndarray) -> None:

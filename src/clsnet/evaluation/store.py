@@ -18,9 +18,53 @@ from clsnet import __version__
 from clsnet.errors import ClsnetError
 from clsnet.evaluation.answers import Answers
 from clsnet.evaluation.protocol import Outcome
+from clsnet.storage import schema
 from clsnet.storage.files import write_atomically
+from clsnet.storage.json_text import read_json
+from clsnet.storage.schema import FLAG, NOTHING, Misfit, listed, number, text, whole
 
 FORMAT = 1
+MOST_BYTES = 16 << 20
+SHARE = number(-2, 2)
+SIZE = number(0, 1e15)
+NAME = text(1000)
+WRITTEN = schema.record({"format": whole(0, 10**6), "version": text(100)}, closed=False)
+RUN = schema.record(
+    {
+        "sequence": NAME,
+        "method": NAME,
+        "config": schema.record({}, {"preset": NAME | NOTHING}, closed=False),
+        "order": listed(listed(whole(0, 10**9), 10**6), 10**6),
+        "seed": whole(0, 2**64),
+        "protocol": NAME,
+        "R": listed(listed(number(0, 1), 10**4), 10**4, least=1),
+        "avg_acc": number(0, 1),
+        "bwt": SHARE | NOTHING,
+        "fwt": SHARE | NOTHING,
+        "seconds": schema.record({"learn": SIZE}, closed=False),
+        "memory": schema.record(
+            {"model_mb": SIZE, "exemplar_mb": SIZE}, {"backbone_mb": SIZE}, closed=False
+        ),
+        "environment": schema.record({"gpu": NAME, "threads": NAME}, closed=False),
+    },
+    {
+        "answers": schema.record(
+            {
+                "samples": whole(1, 10**8),
+                "labels": NAME,
+                **dict.fromkeys(("tested", "right"), text(MOST_BYTES)),
+            }
+        ),
+        "order_free": FLAG | NOTHING,
+        "seen_classes": whole(0, 10**9) | NOTHING,
+        "network": NAME | NOTHING,
+        "folder": NAME | NOTHING,
+        "tuning": schema.record({}, {"on_edge": listed(NAME, 1000)}, closed=False),
+        "chosen": listed(NAME, 1000),
+    },
+    closed=False,
+)
+"""What the file of a run may hold of what is read."""
 
 
 class OtherFormat(ClsnetError):
@@ -104,14 +148,27 @@ def check_writable(folder: Path) -> None:
 def read_run(path: Path) -> dict[str, Any]:
     """Read a run, or say why the file is not one."""
     try:
-        run = json.loads(path.read_text())
-        run["R"], run["protocol"], run["config"], run["format"], run["version"]
+        if not path.is_file() or path.stat().st_size > MOST_BYTES:
+            raise Misfit(f"it is no file of at most {MOST_BYTES:,} bytes")
+        run = read_json(path.read_bytes())
+        WRITTEN.check(run, "it")
+        if run["format"] != FORMAT:
+            raise OtherFormat(f"{path} was written by clsnet {run['version']}, in another format")
+        RUN.check(run, "it")
+        if [len(row) for row in run["R"]] != list(range(1, len(run["R"]) + 1)):
+            raise Misfit("it.R is not a triangle with a row for each task")
+        if run["sequence"].rpartition("/")[2] != str(len(run["R"])):
+            raise Misfit("it.R has not as many rows as there are tasks")
         if "answers" in run:  # clsnet 0.1 did not write them
             Answers.unpacked(run["answers"])
-    except (ValueError, KeyError, TypeError):
-        raise ClsnetError(f"{path} is not a finished run; move it away to run it again.") from None
-    if run["format"] != FORMAT:
-        raise OtherFormat(f"{path} was written by clsnet {run['version']}, in another format")
+    except OSError as error:
+        raise ClsnetError(f"cannot read {path}: {error.strerror}.") from None
+    except OtherFormat:
+        raise
+    except ValueError as error:
+        raise ClsnetError(
+            f"{path} is not a finished run; move it away to run it again: {error}."
+        ) from None
     return dict(run)
 
 

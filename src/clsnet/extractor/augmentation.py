@@ -23,8 +23,8 @@ ACTIVATIONS = {"none": None, "relu": "Relu", "tanh": "Tanh"}
 ARRAYS = ("weight", "shift", "factor", "tanh_weight", "relu_weight", "relu_bias")
 LARGEST = 200  # input of a tanh node on the fitted samples
 MOST_NODES = 10**6
-MOST_DRAWN = 190_000_000
-"""Random weights that a file may leave out; more would let a small file take much memory."""
+MOST_DRAWN = 760_000_000
+"""Bytes of random weights that a file may leave out; else a small file could take any memory."""
 DRAWN_AT_ONCE = 1 << 22
 
 
@@ -125,7 +125,8 @@ class Augmentation:
     @property
     def left_out(self) -> bool:
         """Whether a file leaves the weights of the groups out, to be drawn again."""
-        return self.drawn and self.weight.shape[0] * self.groups * self.group_size <= MOST_DRAWN
+        numbers = self.weight.shape[0] * self.groups * self.group_size
+        return self.drawn and numbers * self.weight.dtype.itemsize <= MOST_DRAWN
 
     @property
     def config(self) -> dict[str, Any]:
@@ -147,7 +148,8 @@ class Augmentation:
         tanh, relu = self.tanh_nodes, self.relu_nodes
         found = state["weight"].shape if "weight" in state else ()
         rows = (found[0] if found else 0) if width is None else width + 1
-        left_out = found[1:] == (0,) and self.drawn and rows * nodes <= MOST_DRAWN
+        drawn = rows * nodes * state["weight"].itemsize if found[1:] == (0,) else 0
+        left_out = self.drawn and 0 < drawn <= MOST_DRAWN
         shapes = {
             "weight": (rows, 0 if left_out else nodes),
             "shift": (nodes,),

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from clsnet.storage.schema import Misfit
 
-LONGEST = 64 << 20
+LONGEST = 32 << 20
 MOST_PARTS = 1 << 20
 """Objects and lists; even an empty one takes some sixty bytes."""
 DEEPEST = 64

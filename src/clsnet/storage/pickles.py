@@ -2,13 +2,19 @@
 
 import io
 import pickle
+import pickletools
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from clsnet.errors import ClsnetError
+
+MOST_STEPS = 1 << 20
+MEMOS = ("PUT", "BINPUT", "LONG_BINPUT")
+REFUSED = ("BYTEARRAY8", "NEXT_BUFFER", "EXT1", "EXT2", "EXT4")
+MOST_ENCODED = 1 << 28
 
 
 def read_pickle(contents: bytes, name: str) -> dict[str, Any]:
@@ -38,7 +44,9 @@ def read_pickle(contents: bytes, name: str) -> dict[str, Any]:
     clsnet.errors.ClsnetError: batch is not a batch of images: it asks for __builtin__.print ...
     """
     try:
-        value = _Reader(io.BytesIO(contents), encoding="bytes").load()
+        file = io.BytesIO(contents)
+        check_steps(file)
+        value = _Reader(file, encoding="bytes").load()
         if not isinstance(value, dict):
             raise TypeError("it holds no dictionary")
         return {_text(key): _plain(item) for key, item in value.items()}
@@ -49,10 +57,29 @@ def read_pickle(contents: bytes, name: str) -> dict[str, Any]:
         ) from error
 
 
+def check_steps(file: io.BytesIO) -> None:
+    """Refuse a pickle whose steps take much more memory than it has bytes; go back to its start.
+
+    Parameters
+    ----------
+    file
+        At the start of a pickle.
+    """
+    start, length = file.tell(), len(file.getbuffer())
+    for number, (step, argument, _) in enumerate(pickletools.genops(file)):
+        if number >= MOST_STEPS:
+            raise ValueError(f"it has more than {MOST_STEPS:,} steps")
+        if step.name in MEMOS and not 0 <= int(argument or 0) < length:
+            raise ValueError("it remembers what it cannot hold")
+        if step.name in REFUSED:
+            raise ValueError(f"it has a step {step.name}")
+    file.seek(start)
+
+
 class RestrictedUnpickler(pickle.Unpickler):
     """Gives a pickle stand-ins for what it calls for, and refuses what has none."""
 
-    stand_ins: ClassVar[Mapping[tuple[str, str], Any]]
+    stand_ins: Mapping[tuple[str, str], Any]
 
     def find_class(self, module: str, name: str) -> Any:
         """Return the stand-in of that name."""
@@ -95,14 +122,35 @@ _STAND_INS: dict[tuple[str, str], Any] = {
     ("numpy._core.multiarray", "_reconstruct"): _Array,
     ("numpy", "ndarray"): None,
     ("numpy", "dtype"): _Kind,
-    ("_codecs", "encode"): str.encode,
     ("__builtin__", "bytes"): "".encode,
     ("builtins", "bytes"): "".encode,
 }
 
 
+class _Encoder:
+    """Encodes texts, all of them together up to some length."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MOST_ENCODED
+
+    def __call__(self, text: str, encoding: str) -> bytes:
+        self.left -= len(text)
+        if self.left < 0:
+            raise ValueError("it holds more text than it has bytes")
+        return text.encode(encoding)
+
+    def __setstate__(self, ignored: Any) -> None:
+        raise TypeError("it changes what it holds")
+
+
 class _Reader(RestrictedUnpickler):
     stand_ins = _STAND_INS
+
+    def __init__(self, file: io.BytesIO, encoding: str) -> None:
+        super().__init__(file, encoding=encoding)
+        self.stand_ins = {**_STAND_INS, ("_codecs", "encode"): _Encoder()}
 
 
 def _text(value: Any) -> str:

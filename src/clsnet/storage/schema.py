@@ -222,9 +222,7 @@ def check_finite(arrays: Mapping[str, np.ndarray]) -> None:
 
 def shown(value: Any, most: int = SHOWN) -> str:
     """Return a value as a short text without control characters."""
-    told = (
-        repr(value) if isinstance(value, (str, int, float, bool, type(None))) else _outline(value)
-    )
+    told = _outline(value) if isinstance(value, (Mapping, list, tuple)) else repr(value)
     return told if len(told) <= most else f"{told[:most]}..."
 
 

@@ -9,12 +9,12 @@ import zipfile
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from clsnet.errors import ClsnetError
-from clsnet.storage.pickles import RestrictedUnpickler
+from clsnet.storage.pickles import RestrictedUnpickler, check_steps
 
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 LEGACY_VERSION = 1001
@@ -115,7 +115,7 @@ _DTYPES = {
 class _Unpickler(RestrictedUnpickler):
     """Knows what the state dict of a network needs, and nothing else."""
 
-    stand_ins: ClassVar[Mapping[tuple[str, str], Any]] = {
+    stand_ins: Mapping[tuple[str, str], Any] = {
         ("collections", "OrderedDict"): OrderedDict,
         ("torch._utils", "_rebuild_tensor_v2"): _Tensor,
         **{("torch", f"{name}Storage"): dtype for name, dtype in _DTYPES.items()},
@@ -130,6 +130,11 @@ class _Unpickler(RestrictedUnpickler):
         return _Storage(key, dtype, length)
 
 
+def _unpickled(file: io.BytesIO) -> Any:
+    check_steps(file)
+    return _Unpickler(file).load()
+
+
 def _from_zip(contents: bytes) -> State:
     with zipfile.ZipFile(io.BytesIO(contents)) as archive:
         [root] = [n.removesuffix("data.pkl") for n in archive.namelist() if n.endswith("/data.pkl")]
@@ -137,7 +142,7 @@ def _from_zip(contents: bytes) -> State:
             _check(
                 _member(archive, f"{root}byteorder") == b"little", "its bytes are in wrong order"
             )
-        value = _Unpickler(io.BytesIO(_member(archive, f"{root}data.pkl"))).load()
+        value = _unpickled(io.BytesIO(_member(archive, f"{root}data.pkl")))
 
         def numbers(storage: _Storage) -> np.ndarray:
             data = _member(archive, f"{root}data/{storage.key}")
@@ -157,11 +162,11 @@ def _member(archive: zipfile.ZipFile, name: str) -> bytes:
 def _from_legacy(contents: bytes) -> State:
     file = io.BytesIO(contents)
     for expected in (LEGACY_MAGIC, LEGACY_VERSION):
-        _check(_Unpickler(file).load() == expected, "it was not written by torch.save")
-    system = _Unpickler(file).load()
+        _check(_unpickled(file) == expected, "it was not written by torch.save")
+    system = _unpickled(file)
     _check(system.get("little_endian") is True, "its bytes are in wrong order")
-    value = _Unpickler(file).load()
-    keys = _Unpickler(file).load()
+    value = _unpickled(file)
+    keys = _unpickled(file)
     lengths = {
         tensor.storage.key: tensor.storage for tensor in value.values() if _is_tensor(tensor)
     }

@@ -203,7 +203,7 @@ def _best(
     def error(index: int) -> float:
         return equations.left_out_error(GRID[index] * equations.scale)
 
-    while size > DIRECT and not few:
+    for _ in GRID if size > DIRECT and not few else ():
         if curve is None:
             factor = Factor.of(equations.gram, GRID[start] * equations.scale)
             if factor is None:
@@ -229,11 +229,12 @@ def _grid(equations: NormalEquations) -> range:
 def _downhill(start: int, lower: Callable[[int, int], bool], within: range) -> int:
     """Walk from `start` while a neighbour is lower; of equals the one with the larger ridge."""
     best = start
-    while True:
+    for _ in within:  # the sums of no data, which a damaged file may hold, could go on forever
         lowest = best
         for i in (best + 1, best - 1):
             if i in within and (lower(i, lowest) or (i > lowest and not lower(lowest, i))):
                 lowest = i
         if lowest == best:
-            return best
+            break
         best = lowest
+    return best

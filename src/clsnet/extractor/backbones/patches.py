@@ -32,6 +32,7 @@ N_LEAVES = 500
 N_PATCHES = 20_000
 LEAST_VARIANCE = 1e-3
 OVERLAP = 1.25
+LARGEST_SIDE = 2048  # of the images of a file, as pooling takes the square of it
 
 
 class Patches(Backbone):
@@ -150,7 +151,7 @@ class Patches(Backbone):
 
     def check(self, state: Mapping[str, np.ndarray], sample_shape: tuple[int, ...]) -> int:
         """Refuse samples that are no images, and filters that are not as many as was said."""
-        if len(sample_shape) not in (2, 3):
+        if len(sample_shape) not in (2, 3) or max(sample_shape) > LARGEST_SIDE:
             raise Misfit(f"sample_shape is {sample_shape}, which is no image")
         bank = self.filters * len(self.contrast)
         width = 2 * bank * len(self.sizes) * self.pool**2

@@ -1,0 +1,78 @@
+"""The rows of ``results/security.json``: one function each, given the seconds that it may take."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.fuzz.bombs import BOMBS
+
+ROOT = Path(__file__).parents[2]
+CASES = 10_000
+AT_ONCE = 1_000
+GIGABYTE = 1024.0
+SLOWEST = 10.0
+Figures = dict[str, Any]
+
+
+def generated_headers(seconds: float) -> Figures:
+    """Edit headers and arrays of model files; their checksums are valid."""
+    return _tried("headers", seconds)
+
+
+def mutated_bytes(seconds: float) -> Figures:
+    """Change bytes of model files at random."""
+    return _tried("bytes", seconds)
+
+
+def bombs_of_files(seconds: float) -> Figures:
+    """Read small files of every format that ask for much, each in a process of its own."""
+    end = time.monotonic() + seconds
+    found = {name: child("bombs", name)[name] for name in BOMBS if time.monotonic() < end}
+    peak = max(one["peak_mb"] for one in found.values())
+    slowest = max(one["seconds"] for one in found.values())
+    others = [name for name, one in found.items() if one["what"] not in ("answered", "refused")]
+    return {
+        "files": len(found),
+        "other": len(others),
+        "peak_mb": peak,
+        "longest_s": slowest,
+        "peak_mb_of_each": {name: one["peak_mb"] for name, one in found.items()},
+        "as_it_must_be": not others and peak < GIGABYTE and slowest < SLOWEST,
+    }
+
+
+ROWS: dict[str, Callable[[float], Figures]] = {
+    "generated_headers": generated_headers,
+    "mutated_bytes": mutated_bytes,
+    "bombs_of_files": bombs_of_files,
+}
+
+
+def _tried(kind: str, seconds: float) -> Figures:
+    """Try cases in processes of a thousand each, until all are tried or time is up."""
+    end = time.monotonic() + seconds
+    total: Figures = dict.fromkeys(("cases", "answered", "refused", "other", "foreign"), 0)
+    peak = longest = 0.0
+    first = 1
+    while first <= CASES and time.monotonic() < end:
+        one = child("child", kind, first, AT_ONCE, end - time.monotonic())
+        for name in total:
+            total[name] += one[name]
+        peak, longest = max(peak, one["peak_mb"]), max(longest, one["longest_s"])
+        for line in (*one["examples"], *one["opened"]):
+            print(line, file=sys.stderr)
+        first += AT_ONCE
+    bad = total["other"] + total["foreign"]
+    good = not bad and peak < GIGABYTE and longest < SLOWEST
+    return {**total, "peak_mb": peak, "longest_s": longest, "as_it_must_be": good}
+
+
+def child(module: str, *arguments: Any) -> Any:
+    """Run a module of this package in a process of its own, and return what it prints."""
+    command = [sys.executable, "-m", f"tests.fuzz.{module}", *map(str, arguments)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, cwd=ROOT)
+    return json.loads(done.stdout)

@@ -1,0 +1,42 @@
+"""A part of ``make fuzz`` that takes seconds: the same cases every time."""
+
+import sys
+
+import pytest
+
+pytest.importorskip("PIL")
+if not sys.platform.startswith("linux"):
+    pytest.skip("memory is measured as Linux tells it", allow_module_level=True)
+
+from tests.fuzz.bombs import BOMBS
+from tests.fuzz.rows import GIGABYTE, child
+
+QUICK = [
+    "weights_of_empty_arrays",
+    "weights_with_a_huge_header",
+    "model_of_huge_samples",
+    "pickle_with_a_far_memo",
+    "torch_weights_with_a_far_memo",
+    "idx_of_no_numbers",
+    "result_of_nested_lists",
+]
+
+
+@pytest.mark.parametrize(("kind", "count"), [("headers", 150), ("bytes", 150)])
+def test_no_edit_of_a_model_file_ends_in_a_traceback_or_reaches_out(kind, count):
+    found = child("child", kind, 20_001, count, 60)
+    assert found["examples"] == found["opened"] == []
+    assert found["cases"] == count
+    assert found["refused"] > count // 2
+    assert found["peak_mb"] < GIGABYTE
+
+
+def test_a_small_file_takes_little_memory():
+    for name, found in child("bombs", *QUICK).items():
+        assert found["what"] == "refused", name
+        assert found["peak_mb"] < GIGABYTE, name
+
+
+def test_every_format_has_a_bomb():
+    kinds = {name.partition("_")[0] for name in BOMBS}
+    assert kinds == {"weights", "model", "pickle", "torch", "idx", "tar", "zip", "result"}
