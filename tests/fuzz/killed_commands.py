@@ -1,6 +1,7 @@
 """Real commands killed at random moments: no model and no finished run is lost.
 
-``python -m tests.fuzz.killed_commands [KILLS]``: so many kills in turn of each command, as JSON.
+``python -m tests.fuzz.killed_commands [SECONDS]``: 34 kills of each of six commands, in at most so
+many seconds, as JSON.
 """
 
 import json
@@ -11,6 +12,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from clsnet.storage.files import leftovers
 from tests.fuzz.killed_writes import SECRET, TINY, write_photos
 
 BENCH = ("bench", "Digits-10/5", "--method", "clsnet", "--method", "ncm", "--method", "slda")
+KILLS, AT_A_TIME = 34, 12  # of each command
 PRETRAIN = ("--epochs", "3", "--size", "8", "--device", "cpu")
 
 
@@ -111,10 +114,11 @@ def kill_models(
     scene = Model(folder)
     tried, wrong = {}, []
     for command in ("learn", "forget", "purge", "undo"):
-        scene.fresh()
-        most = duration(*scene.words(command))
+        for _ in range(2):  # the first is slower than others
+            scene.fresh()
+            most = duration(*scene.words(command))
         tried[command] = 0
-        for _ in range(kills):
+        while tried[command] < kills:
             scene.fresh()
             tried[command] += killed(chance.uniform(0, most), *scene.words(command))
             wrong += scene.lost(command)
@@ -129,7 +133,7 @@ def kill_bench(kills: int, chance: random.Random, folder: Path) -> tuple[dict[st
     tried, wrong = 0, []
     shutil.rmtree(out)
     finished: dict[Path, bytes] = {}
-    for _ in range(kills):
+    while tried < kills:
         tried += killed(chance.uniform(0, most), *words)
         for path, data in finished.items():
             if not path.exists() or path.read_bytes() != data:
@@ -156,7 +160,7 @@ def kill_pretrain(
     most = duration(*words)
     whole, tried, wrong = out.read_bytes(), 0, []
     checkpoint = out.with_name(f"{out.name}.checkpoint")
-    for _ in range(kills):
+    while tried < kills:
         out.unlink(missing_ok=True)
         before = checkpoint.exists()
         tried += killed(chance.uniform(0, most), *words)
@@ -174,17 +178,20 @@ def kill_pretrain(
 
 def measured(
     kills: int,
-    seed: int = 0,
+    seconds: float = 60.0,
     kinds: tuple[Callable[..., Any], ...] = (kill_models, kill_bench, kill_pretrain),
 ) -> dict[str, Any]:
-    """Kill each command so many times."""
-    chance, tried, wrong = random.Random(seed), {}, []
-    for kind in kinds:
-        with tempfile.TemporaryDirectory() as name:
-            found, told = kind(kills, chance, Path(name).resolve())
-            tried |= found
-            wrong += told
-    return {"kills": tried, "lost": len(wrong), "examples": wrong[:20]}
+    """Kill each command so many times, some at a time, until the time is up."""
+    chance, wrong, end = random.Random(0), [], time.monotonic() + seconds
+    tried: Counter[str] = Counter()
+    while kills > 0 and time.monotonic() < end:
+        for kind in kinds:
+            with tempfile.TemporaryDirectory() as name:
+                found, told = kind(min(kills, AT_A_TIME), chance, Path(name).resolve())
+                tried.update(found)
+                wrong += told
+        kills -= AT_A_TIME
+    return {"kills": dict(tried), "lost": len(wrong), "examples": wrong[:20]}
 
 
 if __name__ == "__main__":
@@ -193,4 +200,4 @@ if __name__ == "__main__":
     import clsnet.evaluation.pool
     import clsnet.pretraining  # noqa: F401
 
-    print(json.dumps(measured(int(sys.argv[1]) if len(sys.argv) > 1 else 34), indent=1))
+    print(json.dumps(measured(KILLS, float((sys.argv[1:] or ["600"])[0])), indent=1))

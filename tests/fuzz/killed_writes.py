@@ -28,13 +28,13 @@ WINDOW = 48  # bytes of an array that show its presence
 TO_THE_SYSTEM = ("posix", "fcntl", "_io")
 
 
-def write_photos(folder: Path, *classes: str) -> Path:
+def write_photos(folder: Path, *classes: str, each: int = 6) -> Path:
     """Write some photos of each class."""
     for name in classes:
         random = np.random.RandomState(sum(name.encode()))
         colour = random.randint(40, 200, 3)
         (folder / name).mkdir(parents=True)
-        for i in range(6):
+        for i in range(each):
             pixels = random.normal(colour, 25, (24, 24, 3)).clip(0, 255).astype(np.uint8)
             Image.fromarray(pixels).save(folder / name / f"{i}.png")
     return folder

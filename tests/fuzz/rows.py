@@ -45,10 +45,48 @@ def bombs_of_files(seconds: float) -> Figures:
     }
 
 
+def bombs_of_images(seconds: float) -> Figures:
+    """Decode small files of every image format that ask for much, 64 at once."""
+    found = child("image_bombs")
+    good = not found["other"] and found["peak_mb"] < 2 * GIGABYTE and found["longest_s"] < SLOWEST
+    return {**found, "as_it_must_be": good}
+
+
+def forgotten(seconds: float) -> Figures:
+    """Forget tasks and classes, and compare with fresh models that never saw them."""
+    found = child("forgotten", seconds)
+    kinds = ("labels", "probabilities", "rejections", "files")
+    return {**found, "as_it_must_be": not any(found[kind] for kind in kinds)}
+
+
+def hostile_names(seconds: float) -> Figures:
+    """Put control characters, markup and formulas into every string, and read all output."""
+    found = child("hostile_names", seconds)
+    bad = found["formula_cells"] + found["control_characters_or_tracebacks"]
+    return {**found, "as_it_must_be": not bad}
+
+
+def killed_commands(seconds: float) -> Figures:
+    """Kill commands at random moments, and look for lost models and runs."""
+    found = child("killed_commands", seconds)
+    return {**found, "as_it_must_be": not found["lost"]}
+
+
+def killed_writes(seconds: float) -> Figures:
+    """Kill commands at every call while they write, forget, purge, and look for traces."""
+    found = child("killed_writes")
+    return {**found, "as_it_must_be": not found["wrong"]}
+
+
 ROWS: dict[str, Callable[[float], Figures]] = {
     "generated_headers": generated_headers,
     "mutated_bytes": mutated_bytes,
     "bombs_of_files": bombs_of_files,
+    "bombs_of_images": bombs_of_images,
+    "forgotten": forgotten,
+    "hostile_names": hostile_names,
+    "killed_commands": killed_commands,
+    "killed_writes": killed_writes,
 }
 
 
