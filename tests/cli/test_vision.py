@@ -140,6 +140,22 @@ def test_the_cache_changes_no_figure(benchmark, run_warm, tmp_path):
         assert run["R"] == runs(root / "runs")[method]["R"]
 
 
+def test_a_gradient_method_learns_from_the_features_of_a_network(benchmark, network, run_warm):
+    root, command, _ = benchmark
+    sequence, cached = command[1], command[command.index("--cache") :]
+    small = ("--option", "hidden=(50,)", "--option", "batch_size=10", "--option", "epochs=2")
+    given = ("--backbone", network, "--method", "ewc", *small, "--jobs", 1)
+    done = run_warm("bench", sequence, *given, *cached, "--out", root / "ewc")
+    assert done.status == 0, done.err + done.out
+    run = runs(root / "ewc")["ewc"]
+    assert run["config"]["backbone"] == str(network)
+    assert run["memory"]["backbone_mb"] > 40
+    assert run["network"] == runs(root / "runs")["slda"]["network"]
+    weights = (512 + 1) * 50 + (50 + 1) * 8
+    assert run["memory"]["model_mb"] == 4 * (3 * weights + 2 * 512) / 2**20
+    assert run["R"][0][0] > 0.3  # by chance 0.25
+
+
 def test_a_network_of_base_classes_needs_no_permission(tmp_path, write_network, run_warm):
     """Digits that come in tasks are not those that the network knows."""
     from clsnet.pretraining import load_base
@@ -171,8 +187,8 @@ def mistakes(shapes_folder, network, tmp_path):
         ("--backbone {network}", "was pretrained on 8 of the 8 classes of folder-shapes-8/2"),
         ("--option taps=last --option backbone={network}", "was pretrained on 8 of the 8 classes"),
         (
-            "--backbone {network} --allow-seen --method ewc",
-            "the method 'ewc' sees samples as they are; no --backbone",
+            "--backbone {network} --allow-seen --method clsnet-demo",
+            "the method 'clsnet-demo' sees samples as they are; no --backbone",
         ),
         ("--backbone {root}/absent.safetensors", "cannot read the weights {root}/absent"),
         ("--backbone resnet50:{network}", "holds weights of resnet18, not of resnet50"),

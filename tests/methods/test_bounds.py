@@ -41,7 +41,7 @@ def test_joint_training_starts_from_new_weights_at_every_task(vectors):
 
 def test_the_rate_of_joint_training_falls_to_almost_nothing():
     model = Joint(epochs=10, learning_rate=0.2, device="cpu")
-    rates = [model.rate(epoch) for epoch in range(10)]
+    rates = [model.learning_rate * model.schedule(epoch) for epoch in range(10)]
     assert rates[0] == 0.2
     assert rates == sorted(rates, reverse=True)
     assert rates[-1] < 0.01

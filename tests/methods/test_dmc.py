@@ -38,10 +38,10 @@ def test_a_class_that_comes_again_is_left_to_the_new_network():
 
 
 class Recorded(DMC):
-    def train(self, X, y, epochs=None):
-        if self.merging:
+    def train(self, X, y, phase=None):
+        if phase is not None:
             self.images, self.target = X, y
-        super().train(X, y, epochs)
+        super().train(X, y, phase)
 
 
 def test_the_merged_network_has_learned_the_target(vectors):

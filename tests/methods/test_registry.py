@@ -118,7 +118,13 @@ def test_listing_methods_imports_none_of_them():
     loaded = {name for name in done.stdout.split() if name.startswith(("clsnet", "torch", "numpy"))}
     assert loaded == {
         *("clsnet", "clsnet.methods", "clsnet.methods.learner", "clsnet.methods.registry"),
-        *("clsnet.methods.options", "clsnet.descriptions", "clsnet.errors", "clsnet.extras"),
+        *(
+            "clsnet.methods.options",
+            "clsnet.methods.declared_options",
+            "clsnet.descriptions",
+            "clsnet.errors",
+            "clsnet.extras",
+        ),
     }
 
 
@@ -161,7 +167,7 @@ def test_the_nearest_name_is_suggested():
         ("ewc", {"epochs": 1.5}, "the method 'ewc': epochs=1.5 is not a whole number"),
         ("ewc", {"epochs": -1}, "the method 'ewc': epochs=-1: use a number of 0 or more"),
         ("ewc", {"strength": float("nan")}, "the method 'ewc': strength=nan: use a number of 0"),
-        ("ewc", {"batch_size": 0}, "the method 'ewc': batch_size=0: use numbers of 1 or more"),
+        ("ewc", {"batch_size": 0}, "the method 'ewc': batch_size=0: use a number of 1 or more"),
         ("ewc", {"hidden": "abc"}, "the method 'ewc': hidden='abc' is not a list of whole numbers"),
         ("il2m", {"rescaling": 2}, "the method 'il2m': rescaling=2 is not True or False"),
         ("slda", {"shrinkage": "x"}, "the method 'slda': shrinkage='x' is not a number"),

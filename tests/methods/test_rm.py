@@ -134,10 +134,10 @@ def test_old_classes_have_their_share_of_every_batch(learned):
 
 
 def test_learning_rate_warms_up_and_restarts_along_longer_cosines():
-    model = RM(learning_rate=1.0, device="cpu")
+    model = RM(device="cpu")
     cosine = [0.01 + 0.99 * (1 + math.cos(math.pi * i / 4)) / 2 for i in range(4)]
     expected = [0.1, 1.0, 1.0, 0.505, *cosine, 1.0]
-    assert [model.rate(epoch) for epoch in range(9)] == pytest.approx(expected)
+    assert [model.schedule(epoch) for epoch in range(9)] == pytest.approx(expected)
 
 
 def test_a_task_of_known_classes_is_rehearsed_with_the_absent_ones(tasks):

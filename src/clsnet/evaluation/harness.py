@@ -77,8 +77,7 @@ class Job:
         order = sequence.order(self.seed, self.index, shuffle)
         tasks = sequence.tasks(order)
         options, tuned = dict(self.options), None
-        trains = method.family == "bound" and not method.presets  # its network
-        frozen = method.backbones and not trains
+        frozen = method.backbones and not method.finetunes
         kept = {"cache": self.cache} if self.cache and frozen else {}
         if self.tune and method.grid:
 

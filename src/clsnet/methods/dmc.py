@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,8 +11,8 @@ from torch import Tensor, nn
 
 from clsnet.images import Samples
 from clsnet.images.dead_leaves import dead_leaves
-from clsnet.methods.common.network import Perceptron
-from clsnet.methods.common.trainer import Trainer
+from clsnet.methods.common.trainer import Phase, Trainer
+from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 
 CHUNK = 1000
@@ -56,25 +55,14 @@ class DMC(Trainer):
     True
     """
 
-    merging = False
+    n_auxiliary: int = option(5000, least=1)
+    merge_epochs: int = option(20, least=0)
+    merge_rate: float = option(1e-3, least=0)
 
-    def __init__(
-        self,
-        n_auxiliary: int = 5000,
-        merge_epochs: int = 20,
-        merge_rate: float = 1e-3,
-        **options: Any,
-    ) -> None:
-        super().__init__(**options)
-        self.n_auxiliary = n_auxiliary
-        self.merge_epochs = merge_epochs
-        self.merge_rate = merge_rate
-
-    def partial_fit(self, X: Samples, y: np.ndarray) -> DMC:
-        """Learn one task; the shape of its samples is that of the auxiliary images."""
+    def as_input(self, X: Samples) -> Tensor:
+        """Remember the shape of samples, which is that of the auxiliary images."""
         self.shape = X.shape[1:]
-        super().partial_fit(X, y)
-        return self
+        return super().as_input(X)
 
     def fit_task(self, X: Tensor, y: Tensor) -> None:
         """Train on the task alone; after the first task, merge."""
@@ -83,35 +71,27 @@ class DMC(Trainer):
             return
         old, n_old = self.net, self.new.start
         classes, codes = torch.unique(y, return_inverse=True)
-        self.net = self.fresh(len(classes))
+        self.net = self.new_network(len(classes))
         self.train(X, codes)
-        images = auxiliary(self.n_auxiliary, self.shape).to(self.device) * X.max()
+        images = self.auxiliary_inputs(X)
         with torch.no_grad():
             target = double_target(old(images)[:, :n_old], self.net(images), classes)
-        self.net = self.fresh(len(self.labels))
-        self.merging = True
-        self.train(images, target, self.merge_epochs)
-        self.merging = False
+        self.net = self.new_network(len(self.labels))
+        # Adam, since the targets are not bounded.
+        optimiser = torch.optim.Adam(self.net.parameters(), lr=self.merge_rate)
+        self.train(images, target, Phase(optimiser, self.distance, self.merge_epochs))
 
-    def fresh(self, n_outputs: int) -> Perceptron:
-        """Return a network with new weights."""
-        net = Perceptron(math.prod(self.shape), self.hidden)
-        net.grow(n_outputs)
-        return net.to(self.device)
+    def auxiliary_inputs(self, X: Tensor) -> Tensor:
+        """Return auxiliary images as the network sees them, beside inputs of a task."""
+        images = auxiliary(self.n_auxiliary, self.shape)
+        if self.backbone is None:
+            return images.to(self.device_) * X.max()
+        pixels = images.reshape(-1, *self.shape).mul(255).round()
+        return self.as_input(pixels.numpy().astype(np.uint8))
 
-    def loss(self, x: Tensor, y: Tensor) -> Tensor:
-        """Return the cross-entropy of a task, or the squared error of the merged scores."""
-        if self.merging:
-            return nn.functional.mse_loss(self.net(x), y)
-        return super().loss(x, y)
-
-    def optimiser(self) -> torch.optim.Optimizer:
-        """Return Adam for the merging, whose targets are not bounded."""
-        return torch.optim.Adam(self.net.parameters()) if self.merging else super().optimiser()
-
-    def rate(self, epoch: int) -> float:
-        """Return the rate of learning, or of merging."""
-        return self.merge_rate if self.merging else super().rate(epoch)
+    def distance(self, x: Tensor, target: Tensor) -> Tensor:
+        """Return the squared error of the merged scores."""
+        return nn.functional.mse_loss(self.net(x), target)
 
 
 def double_target(old: Tensor, new: Tensor, classes: Tensor) -> Tensor:
@@ -166,6 +146,7 @@ METHOD = Method(
     module=__name__,
     learner="DMC",
     family="regularisation",
+    backbones=True,
     keeps="the network; auxiliary images are synthetic",
     reference="Zhang et al., Class-incremental Learning via Deep Model Consolidation, WACV 2020",
     paper="DMC",

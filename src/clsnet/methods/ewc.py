@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -50,10 +48,8 @@ class EWC(Penalty):
     True
     """
 
+    strength = 1e3
     factor = 0.5
-
-    def __init__(self, strength: float = 1e3, **options: Any) -> None:
-        super().__init__(strength=strength, **options)
 
     def end_task(self, X: Tensor, y: Tensor) -> None:
         """Add the task's Fisher information."""
@@ -89,6 +85,7 @@ METHOD = Method(
     module=__name__,
     learner="EWC",
     family="regularisation",
+    backbones=True,
     keeps="Fisher information and centre of every weight",
     reference="Kirkpatrick et al., Overcoming catastrophic forgetting in neural networks, 2017",
     paper="EWC",

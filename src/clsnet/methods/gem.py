@@ -10,6 +10,7 @@ from scipy.optimize import nnls
 from torch import Tensor, nn
 
 from clsnet.methods.common.rehearsal import Rehearsal
+from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 
 
@@ -52,9 +53,11 @@ class GEM(Rehearsal):
     True
     """
 
-    def __init__(self, margin: float = 0.5, epochs: int = 1, **options: Any) -> None:
-        super().__init__(epochs=epochs, **options)
-        self.margin = margin
+    epochs = 1
+    margin: float = option(0.5, least=0)
+
+    def start(self) -> None:
+        """Know no class yet."""
         self.first_task: list[int] = []  # of each class
 
     def start_task(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -121,6 +124,7 @@ METHOD = Method(
     module=__name__,
     learner="GEM",
     family="rehearsal",
+    backbones=True,
     keeps="2,000 samples",
     reference="Lopez-Paz & Ranzato, Gradient Episodic Memory for Continual Learning, NeurIPS 2017",
     paper="GEM",

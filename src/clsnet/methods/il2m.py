@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from clsnet.methods.common.rehearsal import Rehearsal
+from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 
 
@@ -49,22 +48,21 @@ class IL2M(Rehearsal):
     True
     """
 
-    def __init__(self, rescaling: bool = True, **options: Any) -> None:
-        super().__init__(**options)
-        self.rescaling = rescaling
-        self.mean_when_new = torch.zeros(0, device=self.device)
-        self.confidence_when_new = torch.zeros(0, device=self.device)
-        self.factors = torch.zeros(0, device=self.device)
+    rescaling: bool = option(True)
+
+    def start(self) -> None:
+        """Have no statistics yet."""
+        self.mean_when_new = torch.zeros(0, device=self.device_)
+        self.confidence_when_new = torch.zeros(0, device=self.device_)
+        self.factors = torch.zeros(0, device=self.device_)
 
     def start_task(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Train on the samples of the task and on all exemplars."""
-        if self.exemplars is None:
-            return X, y
-        return torch.cat([self.exemplars.X, X]), torch.cat([self.exemplars.y, y])
+        return self.replayed(X, y)
 
     def end_task(self, X: Tensor, y: Tensor) -> None:
         """Take the statistics of new classes, and of old ones from their exemplars."""
-        x, codes = self.start_task(X, y)
+        x, codes = self.replayed(X, y)
         scores = torch.cat([super(IL2M, self).scores(part) for part in torch.split(x, 4096)])
         own, top = scores.gather(1, codes[:, None])[:, 0], scores.amax(dim=1)
         means = torch.stack([own[codes == code].mean() for code in range(len(self.labels))])
@@ -99,6 +97,7 @@ METHOD = Method(
     module=__name__,
     learner="IL2M",
     family="rehearsal",
+    backbones=True,
     keeps="2,000 samples and three numbers per class",
     reference="Belouadah & Popescu, IL2M: Class Incremental Learning With Dual Memory, ICCV 2019",
     paper="IL2M",

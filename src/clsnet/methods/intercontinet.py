@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
 from clsnet.methods.common.network import Perceptron
 from clsnet.methods.common.placeholder_output import PlaceholderOutput
+from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 
 
@@ -57,19 +56,13 @@ class InterContiNet(PlaceholderOutput):
     True
     """
 
-    def __init__(
-        self,
-        threshold: float = 0.9,
-        max_radius: float = 1.0,
-        contraction_epochs: int = 2,
-        contraction_rate: float = 1.0,
-        **options: Any,
-    ) -> None:
-        super().__init__(**options)
-        self.threshold = threshold
-        self.max_radius = max_radius
-        self.contraction_epochs = contraction_epochs
-        self.contraction_rate = contraction_rate
+    threshold: float = option(0.9, least=0, most=1)
+    max_radius: float = option(1.0, above=0)
+    contraction_epochs: int = option(2, least=0)
+    contraction_rate: float = option(1.0, least=0)
+
+    def start(self) -> None:
+        """Have no intervals yet."""
         self.radius: dict[str, Tensor] = {}
 
     def start_task(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -77,7 +70,7 @@ class InterContiNet(PlaceholderOutput):
         samples = super().start_task(X, y)
         for name, weight in self.net.named_parameters():
             if name in self.radius:
-                rows = torch.arange(len(weight), device=self.device)
+                rows = torch.arange(len(weight), device=self.device_)
                 self.radius[name] = self.radius[name][rows.clamp(max=len(self.radius[name]) - 1)]
         self.bounds = self.intervals()
         return samples
@@ -173,6 +166,7 @@ METHOD = Method(
     module=__name__,
     learner="InterContiNet",
     family="regularisation",
+    backbones=True,
     keeps="an interval for every weight",
     reference="Wołczyk et al., Continual Learning with Guarantees via Weight Interval Constraints, "
     "ICML 2022",

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import torch
 from torch import Tensor
 
-from clsnet.methods.common.network import Perceptron
 from clsnet.methods.common.trainer import Exemplars, Trainer
 from clsnet.methods.registry import Method
 
@@ -43,21 +40,19 @@ class Joint(Trainer):
     1797
     """
 
-    def __init__(self, epochs: int = 15, learning_rate: float = 0.2, **options: Any) -> None:
-        super().__init__(epochs=epochs, learning_rate=learning_rate, **options)
+    epochs = 15
+    learning_rate = 0.2
 
     def start_task(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Add the samples of the task to the old ones, and start from new weights."""
-        if self.exemplars is not None:
-            X, y = torch.cat([self.exemplars.X, X]), torch.cat([self.exemplars.y, y])
+        X, y = self.replayed(X, y)
         self.exemplars = Exemplars(X, y)
-        self.net = Perceptron(X.shape[1], self.hidden).to(self.device)
-        self.net.grow(len(self.labels))
+        self.net = self.new_network(len(self.labels))
         return X, y
 
-    def rate(self, epoch: int) -> float:
-        """Return the learning rate of an epoch."""
-        return self.learning_rate * (1 + math.cos(math.pi * epoch / self.epochs)) / 2
+    def schedule(self, epoch: int) -> float:
+        """Fall to zero along half a cosine."""
+        return (1 + math.cos(math.pi * epoch / self.epochs)) / 2
 
 
 METHOD = Method(
@@ -65,6 +60,7 @@ METHOD = Method(
     module=__name__,
     learner="Joint",
     family="bound",
+    backbones=True,
     keeps="all samples",
     reference="upper bound: training anew on all data so far",
     paper="Joint",

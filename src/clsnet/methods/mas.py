@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -49,9 +47,6 @@ class MAS(Penalty):
     True
     """
 
-    def __init__(self, strength: float = 1.0, **options: Any) -> None:
-        super().__init__(strength=strength, **options)
-
     def end_task(self, X: Tensor, y: Tensor) -> None:
         """Add the task's importances."""
         self.remember(self.sensitivity(X))
@@ -71,6 +66,7 @@ METHOD = Method(
     module=__name__,
     learner="MAS",
     family="regularisation",
+    backbones=True,
     keeps="importance and last value of every weight",
     reference="Aljundi et al., Memory Aware Synapses: Learning what (not) to forget, ECCV 2018",
     paper="MAS",

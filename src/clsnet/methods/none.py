@@ -35,6 +35,7 @@ METHOD = Method(
     module=__name__,
     learner="FineTuning",
     family="bound",
+    backbones=True,
     keeps="nothing",
     reference="lower bound: fine-tuning on each task",
     paper="None",

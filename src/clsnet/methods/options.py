@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import inspect
-import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from clsnet.errors import ClsnetError
+from clsnet.methods.declared_options import KINDS, fits
 from clsnet.methods.learner import SelfChecking
 from clsnet.methods.registry import Method
-
-KINDS: dict[Any, str] = {
-    int: "a whole number",
-    float: "a number",
-    str: "a word",
-    bool: "True or False",
-    Sequence[int]: "a list of whole numbers",
-}
 
 
 def check_options(method: Method, options: dict[str, Any], preset: str | None = None) -> None:
@@ -51,7 +43,7 @@ def check_options(method: Method, options: dict[str, Any], preset: str | None = 
             wrong = None  # another option may make it right
         else:
             wrong = None
-        if name in hints and not _fits(value, hints[name]):
+        if name in hints and not fits(value, hints[name]):
             wrong = f" is not {KINDS.get(hints[name], hints[name])}"
         if wrong:
             raise ClsnetError(f"the method {method.name!r}: {name}={value!r}{wrong}")
@@ -77,24 +69,3 @@ def _hints(maker: Callable[..., Any]) -> dict[str, Any]:
         named = (p for p in inspect.signature(one).parameters.values() if p.kind != p.VAR_KEYWORD)
         found |= {p.name: hints[p.name] for p in named if p.name in hints}
     return found
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type; what is no plain type is taken on trust.
-
-    Examples
-    --------
-    >>> _fits(3, float), _fits(0.5, int), _fits(True, int), _fits(None, int | None)
-    (True, False, False, True)
-    >>> _fits((8, 8), Sequence[int]), _fits("ab", Sequence[int]), _fits((8, "a"), Sequence[int])
-    (True, False, False)
-    """
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (types.UnionType, typing.Union):
-        return any(_fits(value, each) for each in arguments)
-    if origin is not None and isinstance(origin, type) and issubclass(origin, Sequence):
-        listed = isinstance(value, Sequence) and not isinstance(value, str)
-        return listed and all(_fits(item, each) for item in value for each in arguments[:1])
-    if hint in (int, float):
-        return isinstance(value, (int, hint)) and not isinstance(value, bool)
-    return isinstance(value, hint) if isinstance(hint, type) else True

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
 from clsnet.methods.common.placeholder_output import PlaceholderOutput
+from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 
 
@@ -51,27 +50,21 @@ class OWM(PlaceholderOutput):
     True
     """
 
-    def __init__(
-        self,
-        momentum: float = 0.9,
-        epochs: int = 3,
-        batch_size: int = 40,
-        learning_rate: float = 0.02,
-        projecting: bool = True,
-        **options: Any,
-    ) -> None:
-        super().__init__(
-            epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, **options
-        )
-        self.momentum = momentum
-        self.projecting = projecting
+    epochs = 3
+    batch_size = 40
+    learning_rate = 0.02
+    momentum: float = option(0.9, least=0, most=1)
+    projecting: bool = option(True)
+
+    def start(self) -> None:
+        """Have no projectors yet."""
         self.projectors: list[Tensor] = []
 
     def start_task(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Make the projectors; count the steps to come."""
         if self.task == 0 and self.projecting:
             sizes = [layer.in_features + 1 for layer in self.net.layers()]
-            self.projectors = [torch.eye(size, device=self.device) for size in sizes]
+            self.projectors = [torch.eye(size, device=self.device_) for size in sizes]
         self.step, self.steps = 0, self.epochs * -(-len(y) // self.batch_size)
         return super().start_task(X, y)
 
@@ -138,6 +131,7 @@ METHOD = Method(
     module=__name__,
     learner="OWM",
     family="regularisation",
+    backbones=True,
     keeps="a projector over the inputs of each layer",
     reference="Zeng et al., Continual learning of context-dependent processing in neural networks, "
     "Nature Machine Intelligence 2019",

@@ -47,6 +47,8 @@ class Method:
         Values that ``--tune`` tries, by option.
     presets, backbones
         Whether ``--preset``, and ``--backbone`` with ``--cache``, mean anything to it.
+    finetunes
+        Whether it trains the backbone, whose outputs then cannot be kept in a ``--cache``.
     without
         Options that switch off what protects old tasks. `clsnet.checks` compares the method with
         itself switched off. None if there is nothing to switch off.
@@ -70,6 +72,7 @@ class Method:
     grid: dict[str, list[Any]] = field(default_factory=dict)
     presets: bool = False
     backbones: bool = False
+    finetunes: bool = False
     without: dict[str, Any] | None = None
 
     def build(self, seed: int = 0, preset: str | None = None, **options: Any) -> Learner:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from clsnet.images import Samples
 from clsnet.methods.common.rehearsal import Rehearsal
+from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 
 
@@ -55,32 +55,33 @@ class RM(Rehearsal):
     True
     """
 
-    def __init__(self, mix: float = 0.5, epochs: int = 4, **options: Any) -> None:
-        super().__init__(epochs=epochs, **options)
-        self.mix = mix
-        self.image: tuple[int, ...] = (1, 1, 1)
-        self.n_absent = 0  # classes that the task does not have
+    epochs = 4
+    mix: float = option(0.5, least=0, most=1)
+
+    n_absent = 0  # classes that the task does not have
 
     def as_input(self, X: Samples) -> Tensor:
-        """Flatten images, but remember their shape; a vector is an image of one row."""
-        self.image = (1, 1, 1, *X.shape[1:])[-3:]
-        return super().as_input(X)
+        """Remember the shape of flattened images; a vector is an image of one row."""
+        x = super().as_input(X)
+        shape = X.shape if self.backbone is None else x.shape
+        self.image = (1, 1, 1, *shape[1:])[-3:]
+        return x
 
     def start_task(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Count the classes that are in the memory alone."""
         self.n_absent = len(self.labels) - len(set(y.tolist()))
         return X, y
 
-    def rate(self, epoch: int) -> float:
+    def schedule(self, epoch: int) -> float:
         """Warm up for one epoch, then anneal and restart."""
         if epoch == 0:
-            return 0.1 * self.learning_rate
+            return 0.1
         cycle = 2 ** (epoch.bit_length() - 1)  # cycles start in epochs 1, 2, 4, 8, ...
-        return self.learning_rate * (0.505 + 0.495 * math.cos(math.pi * (epoch - cycle) / cycle))
+        return 0.505 + 0.495 * math.cos(math.pi * (epoch - cycle) / cycle)
 
     def batches(self, n: int) -> Iterator[Tensor]:
         """Return rows for the part of each batch that is the task's."""
-        order = torch.randperm(n, generator=self.random).to(self.device)
+        order = torch.randperm(n, generator=self.random).to(self.device_)
         return iter(torch.split(order, self.batch_size - self.n_replayed()))
 
     def n_replayed(self) -> int:
@@ -91,11 +92,11 @@ class RM(Rehearsal):
         """Return the loss on samples of the task and of the memory, mixed or not."""
         if self.exemplars is not None:
             rows = torch.randperm(len(self.exemplars), generator=self.random)[: self.n_replayed()]
-            rows = rows.to(self.device)
+            rows = rows.to(self.device_)
             x, y = torch.cat([x, self.exemplars.X[rows]]), torch.cat([y, self.exemplars.y[rows]])
         if torch.rand((), generator=self.random) >= self.mix:
             return super().loss(x, y)
-        partner = torch.randperm(len(y), generator=self.random).to(self.device)
+        partner = torch.randperm(len(y), generator=self.random).to(self.device_)
         x, share = cut_mix(x.view(-1, *self.image), partner, self.random)
         scores, entropy = self.net(x.flatten(1)), nn.functional.cross_entropy
         return share * entropy(scores, y) + (1 - share) * entropy(scores, y[partner])
@@ -182,6 +183,7 @@ METHOD = Method(
     module=__name__,
     learner="RM",
     family="rehearsal",
+    backbones=True,
     keeps="2,000 samples",
     reference="Bang et al., Rainbow Memory: Continual Learning with a Memory of Diverse Samples, "
     "CVPR 2021",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from clsnet.methods.common.penalty import Penalty
+from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 
 
@@ -50,14 +49,13 @@ class SI(Penalty):
     True
     """
 
-    def __init__(self, strength: float = 1e3, damping: float = 0.1, **options: Any) -> None:
-        super().__init__(strength=strength, **options)
-        self.damping = damping
+    strength = 1e3
+    damping: float = option(0.1, above=0)
 
     def start_task(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Set out: copies of the weights, for a view would move along with them."""
-        self.start = {name: w.detach().clone() for name, w in self.net.named_parameters()}
-        self.share = {name: torch.zeros_like(w) for name, w in self.start.items()}
+        self.origin = {name: w.detach().clone() for name, w in self.net.named_parameters()}
+        self.share = {name: torch.zeros_like(w) for name, w in self.origin.items()}
         return X, y
 
     def before_step(self) -> None:
@@ -76,11 +74,11 @@ class SI(Penalty):
         """Turn the shares into importances."""
         new = {}
         for name, weight in self.net.named_parameters():
-            way = (weight.detach() - self.start[name]) ** 2
+            way = (weight.detach() - self.origin[name]) ** 2
             new[name] = self.share[name] / (way + self.damping)
         self.remember(new)
         self.importance = {name: total.clamp(min=0) for name, total in self.importance.items()}
-        del self.start, self.share, self.before
+        del self.origin, self.share, self.before
 
 
 METHOD = Method(
@@ -88,6 +86,7 @@ METHOD = Method(
     module=__name__,
     learner="SI",
     family="regularisation",
+    backbones=True,
     keeps="path integral and last value of every weight",
     reference="Zenke et al., Continual Learning Through Synaptic Intelligence, ICML 2017",
     paper="SI",

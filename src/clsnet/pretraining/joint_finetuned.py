@@ -119,4 +119,5 @@ METHOD = Method(
     keeps="all samples",
     reference="upper bound: fine-tuning a pretrained network on all data so far",
     backbones=True,
+    finetunes=True,
 )

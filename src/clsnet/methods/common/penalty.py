@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from clsnet.methods.common.network import Perceptron
 from clsnet.methods.common.trainer import Trainer
+from clsnet.methods.declared_options import option
 
 
 class Penalty(Trainer):
@@ -27,11 +27,12 @@ class Penalty(Trainer):
         As for `Trainer`.
     """
 
+    strength: float = option(1.0, least=0)
+
     factor = 1.0  # of the strength, where a paper writes it with one half
 
-    def __init__(self, strength: float = 1.0, **options: Any) -> None:
-        super().__init__(**options)
-        self.strength = strength
+    def start(self) -> None:
+        """Hold nothing yet."""
         self.importance: dict[str, Tensor] = {}
         self.centre: dict[str, Tensor] = {}
 
@@ -51,7 +52,7 @@ class Penalty(Trainer):
     @torch.no_grad()
     def penalty(self) -> Tensor:
         """Return the penalty on the present weights."""
-        total = torch.zeros((), device=self.device)
+        total = torch.zeros((), device=self.device_)
         for name, importance in self.importance.items():
             weight = self.net.get_parameter(name)[: len(importance)]
             total += (importance * (weight - self.centre[name]) ** 2).sum()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from clsnet.methods.common.trainer import Exemplars, Trainer
+from clsnet.methods.declared_options import option
 
 
 class Rehearsal(Trainer):
@@ -23,9 +22,7 @@ class Rehearsal(Trainer):
         As for `Trainer`.
     """
 
-    def __init__(self, budget: int = 2000, **options: Any) -> None:
-        super().__init__(**options)
-        self.budget = budget
+    budget: int = option(2000, least=0)
 
     def rank(self, X: Tensor, y: Tensor, quota: int) -> Tensor:
         """Return the rows of one class that are kept, `quota` of them; here at random."""
@@ -33,8 +30,7 @@ class Rehearsal(Trainer):
 
     def end_task(self, X: Tensor, y: Tensor) -> None:
         """Choose the exemplars among the old ones and the samples of the task."""
-        if self.exemplars is not None:
-            X, y = torch.cat([self.exemplars.X, X]), torch.cat([self.exemplars.y, y])
+        X, y = self.replayed(X, y)
         quota = self.budget // len(self.labels)
         chosen = []
         for code in range(len(self.labels)):

@@ -1,23 +1,29 @@
 """One trainer for every method that learns by gradient descent.
 
-A method says what happens on a batch, at the end of a task, and what it keeps; batches, epochs,
-the growing head, the device and the seed are the same for all.
+A method says what happens on a batch, between phases, at the end of a task, and what it keeps;
+network, head, phases, exemplars, device and seed are the same for all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import copy
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from clsnet.arrays.devices import resolve_device
-from clsnet.errors import ClsnetError
+from clsnet.estimator import CLSNet
+from clsnet.estimator.features import new_extractor
+from clsnet.extractor import Extractor
 from clsnet.images import Samples
 from clsnet.memory import MEGABYTE, MemoryUse
 from clsnet.methods.common.network import Perceptron
+from clsnet.methods.declared_options import DeclaredOptions, option
+from clsnet.storage import model_file
 
 ROWS = 4096
 
@@ -33,11 +39,51 @@ class Exemplars:
         return len(self.y)
 
 
-class Trainer:
+def nothing() -> None:
+    """Do nothing before, or after, a step."""
+
+
+def constant(epoch: int) -> float:
+    """Return the same rate for every epoch."""
+    return 1.0
+
+
+@dataclass
+class Phase:
+    """One run of gradient descent.
+
+    Parameters
+    ----------
+    optimiser
+        Holds the parameters that change, in groups with rates of their own.
+    loss
+        Of a batch and its targets.
+    epochs
+        Passes over the samples.
+    schedule
+        Factor of all rates in an epoch. A group of parameters may have a schedule of its own,
+        under the key ``"schedule"``.
+    before_step, after_step
+        Called around every step of the optimiser.
+    """
+
+    optimiser: torch.optim.Optimizer
+    loss: Callable[[Tensor, Tensor], Tensor]
+    epochs: int
+    schedule: Callable[[int], float] = constant
+    before_step: Callable[[], None] = nothing
+    after_step: Callable[[], None] = nothing
+
+
+class Trainer(DeclaredOptions):
     """Learn tasks by stochastic gradient descent on a network with one growing head.
 
-    Subclasses override a few of: `start_task`, `loss`, `optimiser`, `before_step`, `after_step`,
-    `end_task`, `kept`. Classes are coded 0, 1, 2, ... in the order in which tasks bring them.
+    Subclasses override a few of: `start`, `start_task`, `loss`, `optimiser`, `schedule`,
+    `before_step`, `after_step`, `fit_task`, `end_task`, `kept`. Classes are coded 0, 1, 2, ... in
+    the order in which tasks bring them.
+
+    The network is the paper's multi-layer perceptron. It sees flat pixels or, given a `backbone`,
+    the features of that frozen network, as the paper's baselines do.
 
     Parameters
     ----------
@@ -49,31 +95,30 @@ class Trainer:
         As in the paper: batches of 100, rate 0.1.
     device
         ``"auto"``, ``"cpu"``, ``"cuda"``.
+    backbone, cache
+        A frozen network and a folder for its outputs, as for `CLSNet`. Its last features are
+        taken, of the image as it is. None: pixels.
     """
 
-    net: Perceptron
+    seed: int = option(0, least=0)
+    hidden: Sequence[int] = option((900, 900), least=1)
+    epochs: int = option(10, least=0)
+    batch_size: int = option(100, least=1)
+    learning_rate: float = option(0.1, least=0)
+    device: str = option("auto")
+    backbone: Any = option(None)
+    cache: Any = option(None)
 
-    def __init__(
-        self,
-        seed: int = 0,
-        hidden: Sequence[int] = (900, 900),
-        epochs: int = 10,
-        batch_size: int = 100,
-        learning_rate: float = 0.1,
-        device: str = "auto",
-    ) -> None:
-        self.seed = seed
-        self.hidden = hidden
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.device = torch.device(resolve_device(device))
-        self.random = torch.Generator().manual_seed(seed)
-        self.labels: list[int] = []
-        self.task = 0
-        self.exemplars: Exemplars | None = None
+    net: Perceptron
+    old_net: Perceptron | None = None  # before the head grew; while a later task is learned
+    exemplars: Exemplars | None = None
+    extractor_: Extractor  # where there is a backbone
+    task = 0
 
     # ------------------------------------------------------------------- a method overrides
+
+    def start(self) -> None:
+        """Set up what is kept, before the first task."""
 
     def start_task(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return the samples to train on: those of the task, or more."""
@@ -83,9 +128,9 @@ class Trainer:
         """Return the loss on a batch."""
         return nn.functional.cross_entropy(self.net(x), y)
 
-    def rate(self, epoch: int) -> float:
-        """Return the learning rate of an epoch of a task."""
-        return self.learning_rate
+    def schedule(self, epoch: int) -> float:
+        """Return the factor of the learning rate in an epoch of a task."""
+        return 1.0
 
     def optimiser(self) -> torch.optim.Optimizer:
         """Return a fresh optimiser of the network."""
@@ -97,6 +142,11 @@ class Trainer:
     def after_step(self) -> None:
         """Look at, or change, the weights after a step."""
 
+    def fit_task(self, X: Tensor, y: Tensor) -> None:
+        """Start, train and end a task; further phases come in between."""
+        self.train(*self.start_task(X, y))
+        self.end_task(X, y)
+
     def end_task(self, X: Tensor, y: Tensor) -> None:
         """Keep something of the task that has been learned."""
 
@@ -104,65 +154,49 @@ class Trainer:
         """Return what is kept of old tasks beside network and exemplars."""
         return {}
 
-    # ------------------------------------------------------------------- the same for all
+    # ------------------------------------------------------------------- a method uses
 
-    def check_parameters(self) -> None:
-        """Raise an error if a number is negative, or there is none where one is needed."""
-        for name, value in vars(self).items():
-            if isinstance(value, (int, float)) and not value >= 0:
-                raise ClsnetError(f"{name}={value}: use a number of 0 or more.")
-        least = {"batch_size": self.batch_size, "hidden": min(self.hidden, default=1)}
-        for name, value in least.items():
-            if value < 1:
-                raise ClsnetError(f"{name}={getattr(self, name)}: use numbers of 1 or more.")
-
-    def partial_fit(self, X: Samples, y: np.ndarray) -> Trainer:
-        """Learn one task."""
-        old = list(self.labels)
-        self.labels += [label for label in np.unique(y).tolist() if label not in old]
-        self.new = slice(len(old), len(self.labels))
-        x = self.as_input(X)
-        codes = torch.tensor([self.labels.index(label) for label in y.tolist()])
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(int(torch.randint(2**31, (), generator=self.random)))
-            if self.task == 0:
-                self.net = Perceptron(x.shape[1], self.hidden).to(self.device)
-            self.net.grow(len(self.labels))
-            self.fit_task(x, codes.to(self.device))
-        self.task += 1
-        return self
-
-    def fit_task(self, X: Tensor, y: Tensor) -> None:
-        """Start, train and end a task."""
-        self.train(*self.start_task(X, y))
-        self.end_task(X, y)
-
-    def train(self, X: Tensor, y: Tensor, epochs: int | None = None) -> None:
-        """Run the optimiser over samples."""
-        optimiser = self.optimiser()
+    def train(self, X: Tensor, y: Tensor, phase: Phase | None = None) -> None:
+        """Run a phase over samples and targets; None is the method's own."""
+        phase = phase or Phase(
+            self.optimiser(),
+            self.loss,
+            self.epochs,
+            self.schedule,
+            self.before_step,
+            self.after_step,
+        )
+        optimiser = phase.optimiser
+        rates = [group["lr"] for group in optimiser.param_groups]
         self.net.train()
-        for epoch in range(self.epochs if epochs is None else epochs):
-            optimiser.param_groups[0]["lr"] = self.rate(epoch)
+        for epoch in range(phase.epochs):
+            for group, rate in zip(optimiser.param_groups, rates, strict=True):
+                group["lr"] = rate * group.get("schedule", phase.schedule)(epoch)
             for rows in self.batches(len(y)):
                 optimiser.zero_grad(set_to_none=True)
-                self.loss(X[rows], y[rows]).backward()  # type: ignore[no-untyped-call]
-                self.before_step()
+                phase.loss(X[rows], y[rows]).backward()  # type: ignore[no-untyped-call]
+                phase.before_step()
                 optimiser.step()
-                self.after_step()
+                phase.after_step()
         optimiser.zero_grad(set_to_none=True)  # the last gradients are no part of the model
+        self.net.zero_grad(set_to_none=True)  # nor are those of weights that the phase left alone
 
     def batches(self, n: int) -> Iterator[Tensor]:
         """Return the rows of each batch of one epoch, in random order."""
-        order = torch.randperm(n, generator=self.random).to(self.device)
+        order = torch.randperm(n, generator=self.random).to(self.device_)
         return (order[i : i + self.batch_size] for i in range(0, n, self.batch_size))
 
-    def as_input(self, X: Samples) -> Tensor:
-        """Flatten samples; integers become fractions of the largest one of the first task."""
-        pixels = np.asarray(X)
-        if self.task == 0:
-            self.scale = float(pixels.max()) or 1.0 if pixels.dtype.kind in "iu" else 1.0
-        x = torch.from_numpy(pixels.astype(np.float32).reshape(len(X), -1))
-        return (x / self.scale).to(self.device)
+    def replayed(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Return all exemplars, and samples behind them."""
+        if self.exemplars is None:
+            return X, y
+        return torch.cat([self.exemplars.X, X]), torch.cat([self.exemplars.y, y])
+
+    @torch.no_grad()
+    def features(self, x: Tensor) -> Tensor:
+        """Return what goes into the head, for any number of samples."""
+        self.net.eval()
+        return torch.cat([self.net.features(part) for part in torch.split(x, ROWS)])
 
     @torch.no_grad()
     def scores(self, x: Tensor) -> Tensor:
@@ -171,15 +205,106 @@ class Trainer:
         scores: Tensor = self.net(x)
         return scores
 
+    def new_network(self, n_outputs: int) -> Perceptron:
+        """Return a network with new weights."""
+        net = Perceptron(self.n_inputs, self.hidden).to(self.device_)
+        net.grow(n_outputs)
+        return net
+
+    # ------------------------------------------------------------------- the same for all
+
+    def check_parameters(self) -> None:
+        """Raise an error if an option cannot be what it is; nothing is learned."""
+        super().check_parameters()
+        self.features_model().check_parameters()
+
+    def features_model(self) -> CLSNet:
+        """Return a model whose extractor gives the last features of the backbone."""
+        return CLSNet(
+            backbone="identity" if self.backbone is None else self.backbone,
+            taps="last",
+            views=1,
+            connection="Z",
+            cache=self.cache,
+            device=self.device,
+            random_state=self.seed,
+        )
+
+    def partial_fit(self, X: Samples, y: np.ndarray) -> Self:
+        """Learn one task."""
+        if self.task == 0:
+            self.check_parameters()
+            self.device_ = torch.device(resolve_device(self.device))
+            self.random = torch.Generator().manual_seed(self.seed)
+            self.labels: list[int] = []
+            self.start()
+        old = list(self.labels)
+        self.labels += [label for label in np.unique(y).tolist() if label not in old]
+        self.new = slice(len(old), len(self.labels))
+        x = self.as_input(X)
+        codes = torch.tensor([self.labels.index(label) for label in y.tolist()])
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(torch.randint(2**31, (), generator=self.random)))
+            if self.task == 0:
+                self.n_inputs = x.shape[1]
+                self.net = self.new_network(0)
+            else:
+                self.old_net = copy.deepcopy(self.net).eval().requires_grad_(False)
+            self.net.grow(len(self.labels))
+            self.fit_task(x, codes.to(self.device_))
+        self.old_net = None
+        self.task += 1
+        return self
+
+    def as_input(self, X: Samples) -> Tensor:
+        """Return what the network sees: flat pixels, or features of a frozen network.
+
+        Integers become fractions of the largest one of the first task. Features are divided by
+        their root mean square over the first task.
+        """
+        if self.backbone is not None:
+            return self._frozen(X)
+        pixels = np.asarray(X)
+        if self.task == 0:
+            self.scale = float(pixels.max()) or 1.0 if pixels.dtype.kind in "iu" else 1.0
+        x = torch.from_numpy(pixels.astype(np.float32).reshape(len(X), -1))
+        return (x / self.scale).to(self.device_)
+
+    def _frozen(self, X: Samples) -> Tensor:
+        """Return features, without the constant that an extractor puts behind them."""
+        if not hasattr(self, "extractor_"):
+            self.extractor_ = new_extractor(self.features_model(), X.shape[1:])
+            self.extractor_.fit(X, resolve_device(self.device))
+        parts = (self.extractor_.transform(X[i : i + ROWS]) for i in range(0, len(X), ROWS))
+        x = torch.cat([torch.as_tensor(A)[:, :-1].float() for A in parts]).to(self.device_)
+        if self.task == 0:
+            self.scale = float(x.square().mean().sqrt()) or 1.0
+        return x / self.scale
+
     def predict(self, X: Samples) -> np.ndarray:
         """Return the class of each sample."""
         parts = (self.as_input(X[i : i + ROWS]) for i in range(0, len(X), ROWS))
         best = [self.scores(x).argmax(dim=1) for x in parts]
         return np.asarray(np.array(self.labels)[torch.cat(best).cpu().numpy()])
 
+    def consolidate(self) -> Self:
+        """Do nothing: a task is learned when `partial_fit` returns."""
+        return self
+
+    def twin(self) -> Self:
+        """Return a learner that has learned nothing but shares this one's frozen network."""
+        twin = type(self)(**self.get_params())
+        twin.extractor_ = self.extractor_
+        return twin
+
     def memory(self) -> MemoryUse:
-        """Return the size of network and kept tensors, and of exemplars."""
-        model = sum(p.numel() for p in self.net.parameters())
-        model += sum(tensor.numel() for tensor in self.kept().values())
+        """Return the size of network and kept tensors, of exemplars, and of a frozen network."""
+        tensors = [*self.net.state_dict().values(), *self.kept().values()]
+        model = sum(tensor.numel() for tensor in tensors)
         samples = self.exemplars.X.numel() if self.exemplars is not None else 0
-        return MemoryUse(4 * model / MEGABYTE, 4 * samples / MEGABYTE)
+        frozen = 0.0
+        if self.backbone is not None:
+            state = self.extractor_.state()
+            model += sum(model_file.numbers(name, array) for name, array in state.items())
+            frozen = self.extractor_.referred_mb
+        return MemoryUse(4 * model / MEGABYTE, 4 * samples / MEGABYTE, frozen)
