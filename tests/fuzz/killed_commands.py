@@ -1,7 +1,6 @@
 """Real commands killed at random moments: no model and no finished run is lost.
 
-``python -m tests.fuzz.killed_commands [SECONDS]``: 34 kills of each of six commands, in at most so
-many seconds, as JSON.
+``python -m tests.fuzz.killed_commands [SECONDS]``: 200 kills in at most so many seconds, as JSON.
 """
 
 import json
@@ -12,8 +11,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +22,8 @@ from clsnet.photos import forget, learn
 from clsnet.storage.files import leftovers
 from tests.fuzz.killed_writes import SECRET, TINY, write_photos
 
+Found = tuple[dict[str, int], list[str]]
 BENCH = ("bench", "Digits-10/5", "--method", "clsnet", "--method", "ncm", "--method", "slda")
-KILLS, AT_A_TIME = 34, 12  # of each command
 PRETRAIN = ("--epochs", "3", "--size", "8", "--device", "cpu")
 
 
@@ -107,9 +105,7 @@ class Model:
         return [f"{command}: {labels}, {left}"] if labels not in expected or left != ["m"] else []
 
 
-def kill_models(
-    kills: int, chance: random.Random, folder: Path
-) -> tuple[dict[str, int], list[str]]:
+def kill_models(kills: int, chance: random.Random, folder: Path, end: float) -> Found:
     """Kill commands on models."""
     scene = Model(folder)
     tried, wrong = {}, []
@@ -118,14 +114,14 @@ def kill_models(
             scene.fresh()
             most = duration(*scene.words(command))
         tried[command] = 0
-        while tried[command] < kills:
+        while tried[command] < kills and time.monotonic() < end:
             scene.fresh()
             tried[command] += killed(chance.uniform(0, most), *scene.words(command))
             wrong += scene.lost(command)
     return tried, wrong
 
 
-def kill_bench(kills: int, chance: random.Random, folder: Path) -> tuple[dict[str, int], list[str]]:
+def kill_bench(kills: int, chance: random.Random, folder: Path, end: float) -> Found:
     """Kill one benchmark again and again; what it finished stays as it is, to the byte."""
     out = folder / "runs"
     words = (*BENCH, "--out", out, "--jobs", 1)
@@ -133,7 +129,7 @@ def kill_bench(kills: int, chance: random.Random, folder: Path) -> tuple[dict[st
     tried, wrong = 0, []
     shutil.rmtree(out)
     finished: dict[Path, bytes] = {}
-    while tried < kills:
+    while tried < kills and time.monotonic() < end:
         tried += killed(chance.uniform(0, most), *words)
         for path, data in finished.items():
             if not path.exists() or path.read_bytes() != data:
@@ -150,9 +146,7 @@ def kill_bench(kills: int, chance: random.Random, folder: Path) -> tuple[dict[st
     return {"bench": tried}, wrong
 
 
-def kill_pretrain(
-    kills: int, chance: random.Random, folder: Path
-) -> tuple[dict[str, int], list[str]]:
+def kill_pretrain(kills: int, chance: random.Random, folder: Path, end: float) -> Found:
     """Kill training again and again; its checkpoint never goes back, and the weights are whole."""
     photos = write_photos(folder / "photos", "rust", "sea", "moss")
     out = folder / "w.safetensors"
@@ -160,7 +154,7 @@ def kill_pretrain(
     most = duration(*words)
     whole, tried, wrong = out.read_bytes(), 0, []
     checkpoint = out.with_name(f"{out.name}.checkpoint")
-    while tried < kills:
+    while tried < kills and time.monotonic() < end:
         out.unlink(missing_ok=True)
         before = checkpoint.exists()
         tried += killed(chance.uniform(0, most), *words)
@@ -176,22 +170,19 @@ def kill_pretrain(
     return {"pretrain": tried}, wrong
 
 
-def measured(
-    kills: int,
-    seconds: float = 60.0,
-    kinds: tuple[Callable[..., Any], ...] = (kill_models, kill_bench, kill_pretrain),
-) -> dict[str, Any]:
-    """Kill each command so many times, some at a time, until the time is up."""
-    chance, wrong, end = random.Random(0), [], time.monotonic() + seconds
-    tried: Counter[str] = Counter()
-    while kills > 0 and time.monotonic() < end:
-        for kind in kinds:
-            with tempfile.TemporaryDirectory() as name:
-                found, told = kind(min(kills, AT_A_TIME), chance, Path(name).resolve())
-                tried.update(found)
-                wrong += told
-        kills -= AT_A_TIME
-    return {"kills": dict(tried), "lost": len(wrong), "examples": wrong[:20]}
+KINDS = {kill_models: 40, kill_bench: 30, kill_pretrain: 10}
+"""How often each is killed; models by four commands, so that there are 200 kills."""
+
+
+def measured(kinds: Mapping[Callable[..., Any], int], seconds: float) -> dict[str, Any]:
+    """Kill commands so many times, until the time is up."""
+    chance, tried, wrong, end = random.Random(0), {}, [], time.monotonic() + seconds
+    for kind, kills in kinds.items():
+        with tempfile.TemporaryDirectory() as name:
+            found, told = kind(kills, chance, Path(name).resolve(), end)
+            tried |= found
+            wrong += told
+    return {"kills": tried, "lost": len(wrong), "examples": wrong[:20]}
 
 
 if __name__ == "__main__":
@@ -200,4 +191,4 @@ if __name__ == "__main__":
     import clsnet.evaluation.pool
     import clsnet.pretraining  # noqa: F401
 
-    print(json.dumps(measured(KILLS, float((sys.argv[1:] or ["600"])[0])), indent=1))
+    print(json.dumps(measured(KINDS, float((sys.argv[1:] or ["600"])[0])), indent=1))

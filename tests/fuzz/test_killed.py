@@ -13,6 +13,6 @@ def test_what_is_killed_while_it_writes_leaves_nothing_after_purging():
 
 
 def test_commands_killed_at_any_moment_lose_no_model():
-    found = killed_commands.measured(3, kinds=(killed_commands.kill_models,))
+    found = killed_commands.measured({killed_commands.kill_models: 3}, seconds=60)
     assert (found["lost"], found["examples"]) == (0, [])
     assert sum(found["kills"].values()) > 0

@@ -6,11 +6,14 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
+import safetensors.numpy
 
 from clsnet.errors import ClsnetError
 from clsnet.storage.files import leftovers, sweep, write_atomically
 from clsnet.storage.regular_files import open_regular, read_regular
+from clsnet.storage.tensors import as_bytes
 
 KILLED = """
 import os, signal, sys
@@ -108,3 +111,14 @@ def test_a_folder_and_a_pipe_are_not_written_over(tmp_path):
     for path, reason in ((tmp_path, "Is a directory"), (tmp_path / "pipe", "Not a regular file")):
         with pytest.raises(ClsnetError, match=reason):
             write_atomically(path, b"")
+
+
+def test_the_same_arrays_are_the_same_bytes():
+    """In whatever order safetensors writes what is noted beside them."""
+    arrays = {name: np.full((3, 2), i, np.float32) for i, name in enumerate("cab")}
+    notes = {f"key {i}": f'"{i}" é \n' for i in range(20)}
+    first = as_bytes(arrays, notes)
+    assert {as_bytes(arrays, notes) for _ in range(10)} == {first}
+    assert safetensors.numpy.load(first).keys() == arrays.keys()
+    for name, array in safetensors.numpy.load(first).items():
+        np.testing.assert_array_equal(array, arrays[name])

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import safetensors.numpy
 import torch
 from torch import nn
 
@@ -16,7 +15,7 @@ from clsnet.pretraining.muon import Muon
 from clsnet.storage.files import write_atomically
 from clsnet.storage.json_text import read_json
 from clsnet.storage.schema import ANYTHING, Misfit, check_finite, mapped, one_of, record, shown
-from clsnet.storage.tensors import Tensors, checksum, read_tensors
+from clsnet.storage.tensors import Tensors, as_bytes, checksum, read_tensors
 
 FORMAT = "clsnet-pretraining"
 
@@ -48,7 +47,7 @@ class Checkpoint:
         run = json.dumps(self.run)
         metadata = {"format": FORMAT, "run": run, "epochs": str(epochs)}
         metadata["checksum"] = checksum(f"{run} {epochs}", arrays)
-        write_atomically(self.path, safetensors.numpy.save(arrays, metadata=metadata))
+        write_atomically(self.path, as_bytes(arrays, metadata))
 
     def restore(self, model: nn.Module, optimiser: Muon) -> int:
         """Put weights and momenta back; return how many epochs they have seen, 0 without a file."""

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors.numpy
 
 from clsnet.arrays.devices import Array, to_numpy
 from clsnet.errors import ClsnetError
 from clsnet.storage.files import write_atomically
 from clsnet.storage.json_text import read_json
 from clsnet.storage.schema import ANYTHING, Misfit, check_finite, mapped
-from clsnet.storage.tensors import checksum, read_tensors
+from clsnet.storage.tensors import as_bytes, checksum, read_tensors
 
 FORMAT = "clsnet"
 VERSION = 2  # 1: a Gram matrix of every trace, and no frozen network
@@ -49,7 +48,7 @@ def write(path: Path, header: dict[str, Any], arrays: Mapping[str, Array]) -> No
         "header": text,
         "checksum": checksum(text, packed),
     }
-    write_atomically(path, safetensors.numpy.save(packed, metadata=metadata))
+    write_atomically(path, as_bytes(packed, metadata))
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import stat
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import safetensors.numpy
 
 from clsnet.errors import ClsnetError
 from clsnet.storage.json_text import LONGEST, read_json
@@ -45,7 +47,26 @@ TENSOR = record(
     }
 )
 
+ALIGNMENT = 8  # of the header's length
+
 Tensors = dict[str, np.ndarray]
+
+
+def as_bytes(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> bytes:
+    """Return a safetensors file; the same contents are always the same bytes.
+
+    Examples
+    --------
+    >>> len(as_bytes({"a": np.zeros(2)}, {"format": "clsnet"})) % 8
+    0
+    """
+    data = safetensors.numpy.save(dict(tensors), metadata=dict(metadata))
+    start = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:start])
+    header[METADATA] = dict(metadata)  # safetensors writes it in a random order
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % ALIGNMENT)
+    return b"".join([len(text).to_bytes(8, "little"), text, memoryview(data)[start:]])
 
 
 def read_tensors(path: Path) -> tuple[dict[str, str], Tensors]:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import safetensors.numpy
 
 from clsnet.arrays.devices import Array, to_numpy
 from clsnet.errors import ClsnetError
@@ -30,7 +29,7 @@ from clsnet.storage.schema import (
     text,
     whole,
 )
-from clsnet.storage.tensors import read_metadata, read_tensors
+from clsnet.storage.tensors import as_bytes, read_metadata, read_tensors
 
 FORMAT = "clsnet-weights"
 MOST_PIXELS = 512  # along a side
@@ -88,7 +87,7 @@ def write_weights(path: Path, about: About, state: Mapping[str, Array]) -> None:
     """Write weights atomically."""
     arrays = {name: np.asarray(to_numpy(value), order="C") for name, value in state.items()}
     metadata = {"format": FORMAT, "about": json.dumps(dataclasses.asdict(about))}
-    write_atomically(path, safetensors.numpy.save(arrays, metadata=metadata))
+    write_atomically(path, as_bytes(arrays, metadata))
 
 
 def read_weights(path: Path) -> tuple[About, dict[str, np.ndarray]]:
