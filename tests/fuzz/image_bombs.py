@@ -5,8 +5,8 @@
 
 import json
 import os
-import resource
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -18,7 +18,9 @@ from typing import Any
 from clsnet.errors import ClsnetError
 from clsnet.images import Images
 from tests.fuzz.image_corpus import BOMBS, LARGE, other_formats
+from tests.fuzz.watch import peak_mb
 
+ROOT = Path(__file__).parents[2]
 AT_ONCE = 64
 
 
@@ -64,21 +66,19 @@ def alone(paths: list[Path]) -> tuple[dict[str, float], float]:
 
 
 def together(paths: list[Path], at_once: int = AT_ONCE) -> tuple[list[str], float]:
-    """Decode so many at once in a process of its own; return the outcomes, and its peak in MB."""
-    read_end, write_end = os.pipe()
-    if (child := os.fork()) == 0:
-        warnings.simplefilter("ignore")
-        chosen = [paths[i % len(paths)] for i in range(at_once)]
-        with ThreadPoolExecutor(at_once) as pool:
-            found = list(pool.map(outcome, chosen))
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        os.write(write_end, json.dumps([found, peak]).encode())
-        os._exit(0)
-    os.close(write_end)
-    with os.fdopen(read_end) as answer:
-        found, peak = json.load(answer)
-    os.waitpid(child, 0)
+    """Decode so many at once in a fresh process; return the outcomes, and its peak in MB."""
+    names = [str(paths[i % len(paths)]) for i in range(at_once)]
+    command = [sys.executable, "-m", "tests.fuzz.image_bombs", "--together", *names]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, cwd=ROOT)
+    found, peak = json.loads(done.stdout)
     return found, peak
+
+
+def decoded_together(paths: list[Path]) -> tuple[list[str], float]:
+    """Decode all at once in this process; return the outcomes, and the peak in MB."""
+    warnings.simplefilter("ignore")
+    with ThreadPoolExecutor(len(paths)) as pool:
+        return list(pool.map(outcome, paths)), peak_mb()
 
 
 def measured(side: int) -> dict[str, Any]:
@@ -104,4 +104,7 @@ def measured(side: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measured(int(sys.argv[1]) if len(sys.argv) > 1 else LARGE), indent=1))
+    if sys.argv[1:2] == ["--together"]:
+        print(json.dumps(decoded_together([Path(name) for name in sys.argv[2:]])))
+    else:
+        print(json.dumps(measured(int(sys.argv[1]) if len(sys.argv) > 1 else LARGE), indent=1))
