@@ -348,3 +348,34 @@ def test_a_copy_of_an_extractor_uses_the_same_file(tmp_path, pixels):
     assert np.array_equal(again.transform(pixels), g.transform(pixels))
     assert again.backbone.given == given
     assert os.listdir(tmp_path) == [f"{g.backbone.fingerprint}.features"]  # noqa: PTH208
+
+
+# ------------------------------------------------------------------------------ damaged
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        b"",
+        b"abc",
+        "text",
+        17,
+        None,
+        b"\0" * 16,
+        b"\0" * 24,
+        np.full(5, np.nan, np.float32).tobytes(),
+    ],
+    ids=["empty", "odd", "text", "number", "null", "short", "long", "nan"],
+)
+def test_a_damaged_row_is_one_line_or_made_anew(tmp_path, row):
+    cache = FeatureCache(tmp_path, "n")
+    cache.rows(keys(range(4)), Counting(range(4)))
+    with sqlite3.connect(cache.path) as database:
+        database.execute("UPDATE features SET row = ? WHERE key = ?", (row, keys([2])[0]))
+    try:
+        np.testing.assert_array_equal(
+            cache.rows(keys(range(4)), Counting(range(4))), literal(range(4))
+        )
+    except ClsnetError as error:
+        assert "holds a damaged row; remove the file" in str(error)
+        assert "\n" not in str(error)

@@ -24,6 +24,9 @@ def main() -> None:
     except ClsnetError as error:
         say(error)
         sys.exit(2)
+    except OSError as error:  # such as a name that is too long
+        say(f"{error.filename or 'a file'}: {error.strerror or error}.")
+        sys.exit(2)
     except SystemExit as end:  # typer turns Ctrl-C into this
         if end.code == 130:
             say("interrupted; what was finished is kept.")

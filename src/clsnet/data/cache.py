@@ -3,10 +3,12 @@
 import os
 from pathlib import Path
 
+from clsnet.storage.files import at_home
+
 
 def cache_folder(name: str) -> Path:
     """Name a data set's folder in $CLSNET_DATA, else in the user's cache."""
     if chosen := os.environ.get("CLSNET_DATA"):
-        return Path(chosen).expanduser() / name
+        return at_home(chosen) / name
     caches = os.environ.get("XDG_CACHE_HOME")
     return (Path(caches) if caches else Path.home() / ".cache") / "clsnet" / name

@@ -13,6 +13,7 @@ from clsnet.data.dataset import Dataset, Labels
 from clsnet.errors import ClsnetError
 from clsnet.images import Images, Report
 from clsnet.images.decode import ENDINGS
+from clsnet.storage.files import at_home
 
 SIZE = 224
 TEST_SHARE = 0.2
@@ -49,7 +50,7 @@ def load_folder(path: Path, strict: bool = False, report: Report | None = None) 
     ...     pets.class_names, pets.X_train.shape, pets.y_test
     (('cat', 'dog'), (8, 3, 8, 8), array([0, 1]))
     """
-    path = path.expanduser().resolve()
+    path = at_home(path).resolve()
     classes = folder_classes(path)
     folders = _parts(path)
     found = [labelled_images(folder, classes) for folder in folders]
@@ -76,7 +77,7 @@ def folder_classes(path: Path) -> tuple[str, ...]:
     try:
         names = {
             entry.name
-            for part in _parts(path.expanduser())
+            for part in _parts(at_home(path))
             for entry in os.scandir(part)
             if entry.is_dir() and not entry.name.startswith(".")
         }

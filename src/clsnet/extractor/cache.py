@@ -16,6 +16,7 @@ from clsnet.images.lazy import RULE_BYTES
 
 SECONDS_FOR_OTHERS = 60.0
 AT_ONCE = 500
+LONGEST = 1 << 24  # bytes of a row
 
 
 class FeatureCache:
@@ -64,8 +65,9 @@ class FeatureCache:
         with self._open() as database:
             for start in range(0, len(keys), AT_ONCE):
                 some = keys[start : start + AT_ONCE]
-                asked = f"SELECT key, row FROM features WHERE key IN ({','.join('?' * len(some))})"
-                known.update(database.execute(asked, some))
+                marks = ",".join("?" * len(some))
+                asked = "SELECT key, row FROM features WHERE length(row) <= ? AND key IN"
+                known.update(database.execute(f"{asked} ({marks})", [LONGEST, *some]))
         missing = np.array([i for i, key in enumerate(keys) if key not in known], dtype=int)
         if len(missing):
             made = np.ascontiguousarray(compute(missing), dtype=np.float32)
@@ -73,7 +75,18 @@ class FeatureCache:
             with self._open() as database:
                 database.executemany("INSERT OR IGNORE INTO features VALUES (?, ?)", new.items())
             known.update(new)
-        return np.stack([np.frombuffer(known[key], np.float32) for key in keys])
+        return self._stacked([known[key] for key in keys])
+
+    def _stacked(self, rows: Sequence[bytes]) -> np.ndarray:
+        lengths = {len(row) if isinstance(row, bytes) else -1 for row in rows}
+        if len(lengths) == 1 and lengths.pop() % 4 == 0:
+            found = np.stack([np.frombuffer(row, np.float32) for row in rows])
+            if np.isfinite(found).all():
+                return found
+        raise ClsnetError(
+            f"{self.path} holds a damaged row; remove the file to make it anew, or give another "
+            "folder."
+        )
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:

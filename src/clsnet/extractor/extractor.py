@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from clsnet.arrays.devices import CPU, Array, Device, namespace, to_device, to_numpy
+from clsnet.errors import ClsnetError
 from clsnet.extractor.augmentation import Augmentation
 from clsnet.extractor.backbones.base import Backbone
 from clsnet.extractor.cache import FeatureCache, digests
@@ -165,8 +166,7 @@ class Extractor:
         """The number of the constant column of A, if the others are to be standardised."""
         if not self.backbone.standardised or self.augmentation.connection in ("G", "G*"):
             return None
-        is_last = self.augmentation.connection == "Z"
-        return (self.dimension if is_last else len(self.augmentation.weight)) - 1
+        return self._width
 
     @property
     def sees_task(self) -> bool:
@@ -198,7 +198,19 @@ class Extractor:
             parts = read_ahead(X, [missing[rows] for rows in self._slices(len(missing))])
             return np.concatenate([to_numpy(self._represent(part)) for part in parts])
 
-        yield to_device(self._cache.rows(digests(X), compute), self.device)
+        found = self._cache.rows(digests(X), compute)
+        if self.dimension and found.shape[1] != self._width:
+            raise ClsnetError(
+                f"{self._cache.path} holds {found.shape[1]} features of each sample, not "
+                f"{self._width}; remove the file to make it anew."
+            )
+        yield to_device(found, self.device)
+
+    @property
+    def _width(self) -> int:
+        """The width of Z, once it is known."""
+        alone = self.augmentation.connection == "Z"
+        return (self.dimension if alone else len(self.augmentation.weight)) - 1
 
     def _represent(self, X: np.ndarray) -> Array:
         return self.backbone.transform(_moved(self.backbone.as_input(X), self.device))

@@ -12,6 +12,7 @@ from clsnet.header import read
 from clsnet.photos.record import Change, Counts, Record
 from clsnet.photos.versions import lying_beside, put_in_order
 from clsnet.storage import model_file
+from clsnet.storage.files import at_home
 
 SUMS = {
     "classes": "sums of products and sums of features, per class",
@@ -89,7 +90,7 @@ def info(model: str | os.PathLike[str]) -> Info:
     ...
     clsnet.errors.ClsnetError: cannot read /tmp/there-is-none.clsnet: No such file or directory.
     """
-    path = Path(model).expanduser()
+    path = at_home(model)
     put_in_order(path)
     header, arrays = read(path)
     notes = header.get("notes", {})

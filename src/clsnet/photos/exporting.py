@@ -20,7 +20,7 @@ from clsnet.model import Model
 from clsnet.photos.familiarity import class_sums, unit_length
 from clsnet.photos.predicting import REJECT, opened
 from clsnet.photos.record import Record
-from clsnet.storage.files import write_atomically
+from clsnet.storage.files import at_home, write_atomically
 
 OUTPUTS = ("probabilities", "familiarity", "known")
 TOLERANCE = 1e-4
@@ -94,8 +94,8 @@ def export(
     clsnet.errors.ClsnetError: cannot read /tmp/there-is-none.clsnet: No such file or directory.
     """
     needed("onnx", "export", "export")
-    taught, target = opened(model, allow), Path(out).expanduser()
-    if target.resolve() == Path(model).expanduser().resolve():
+    taught, target = opened(model, allow), at_home(out)
+    if target.resolve() == at_home(model).resolve():
         raise ClsnetError(f"cannot write {out}: it is the model itself; name another file.")
     threshold = Record.of(taught.notes or {}).threshold(REJECT)
     size = taught.sample_shape[-1]

@@ -14,6 +14,7 @@ from typing import Any
 from clsnet.errors import ClsnetError
 from clsnet.images import Report
 from clsnet.images.decode import ENDINGS, MOST_BYTES
+from clsnet.storage.files import at_home
 from clsnet.storage.regular_files import open_regular
 
 PHOTO_ENDINGS = (*ENDINGS, ".heic", ".heif")
@@ -77,7 +78,7 @@ def find(folder: Path, report: Report | None = None) -> Found:
     >>> [(photo.label, photo.path.name) for photo in found.photos]
     [('cat', 'Tom.JPG')]
     """
-    folder = folder.expanduser()
+    folder = at_home(folder)
     root = folder.resolve()
     away: list[Path] = []
     try:

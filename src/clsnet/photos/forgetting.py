@@ -13,6 +13,7 @@ from clsnet.model import Model
 from clsnet.photos.predicting import of_photos
 from clsnet.photos.record import Counts, Record
 from clsnet.photos.versions import changing, remove_others, save, version_before
+from clsnet.storage.files import at_home
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def forget(
     clsnet.errors.ClsnetError: there is no model /tmp/there-is-none.clsnet.
     """
     classes = [classes] if isinstance(classes, str) else list(dict.fromkeys(classes))
-    if not Path(model).expanduser().exists():
+    if not at_home(model).exists():
         raise ClsnetError(f"there is no model {model}.")
     if not classes and not purge:
         raise ClsnetError("name the classes to forget.")
@@ -90,7 +91,7 @@ def forget(
         counts = _counts(taught, classes)
         record = Record.of(taught.notes or {})
         gone = [digest for label in classes for digest in record.digests.get(label, ())]
-        cached = remove_rows(Path(cache).expanduser(), gone) if cache is not None else 0
+        cached = remove_rows(at_home(cache), gone) if cache is not None else 0
         if classes:
             taught = _without(taught, record, classes)
             save(taught, path)

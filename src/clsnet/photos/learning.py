@@ -34,6 +34,7 @@ from clsnet.photos.reading_together import shared_features
 from clsnet.photos.record import Change, Counts, Record, now
 from clsnet.photos.twins import twins
 from clsnet.photos.versions import changing, save
+from clsnet.storage.files import at_home
 
 BACKBONE = "efficientnet-lite0"
 TAPS = "last"  # 1,280 features: what is kept of a class of 50 photos fits in half a megabyte
@@ -137,16 +138,16 @@ def learn(
     if keep not in (None, *KEEPS):
         raise ClsnetError(f"keep={keep!r}: use {' or '.join(KEEPS)}.")
     path = Path(model)
-    if path.expanduser().is_dir():
+    if at_home(path).is_dir():
         raise ClsnetError(f"{model} is a folder: name the model's file, then the folder of photos.")
     first = rank() == 0
     found = find(Path(folder), report) if first or dry_run else Found([])
     if dry_run:
         header = read(path)[0] if path.exists() else {}
         return _plan(found, Record.of(header.get("notes", {})))[1]
-    with changing(path, say) if first else nullcontext(path.expanduser().resolve()) as path:
+    with changing(path, say) if first else nullcontext(at_home(path).resolve()) as path:
         found = Found.of(gathered(found.plain)[0])
-        name = Path(folder).expanduser().resolve().name
+        name = at_home(folder).resolve().name
         taught = _opened(path, backbone, keep, [allow] if isinstance(allow, str) else allow)
         return _learn(taught, path, name, found, self_contained, report)
 
@@ -251,7 +252,7 @@ def _absolute(backbone: str | Backbone) -> str | Backbone:
     if isinstance(backbone, Backbone) or not backbone.endswith(".safetensors"):
         return backbone
     kind, colon, file = backbone.rpartition(":")
-    return f"{kind}{colon}{Path(file).expanduser().resolve()}"
+    return f"{kind}{colon}{at_home(file).resolve()}"
 
 
 def _plan(found: Found, record: Record) -> tuple[list[Photo], Learned]:

@@ -17,6 +17,7 @@ from clsnet.photos.finding import photos_below
 from clsnet.photos.reading import features
 from clsnet.photos.record import Record
 from clsnet.photos.versions import put_in_order
+from clsnet.storage.files import at_home
 
 REJECT = 0.05
 LARGEST_SIDE = 1024
@@ -80,7 +81,7 @@ def predict(
     if top < 1:
         raise ClsnetError(f"top={top}: give 1 or more.")
     taught = opened(model, allow)
-    files = _files([Path(path).expanduser() for path in paths])
+    files = _files([at_home(path) for path in paths])
     A, rows, unreadable = features(taught.extractor, files, taught.sample_shape[-1], report)
     found = {i: Prediction(files[i], None, [], line) for i, line in unreadable.items()}
     if rows:
@@ -100,7 +101,7 @@ def predict(
 
 def opened(model: str | os.PathLike[str], allow: str | Collection[str]) -> Model:
     """Read a model that has learned photos and still knows some."""
-    path = Path(model).expanduser()
+    path = at_home(model)
     put_in_order(path)
     taught = of_photos(path, allow)
     if not taught.classes:

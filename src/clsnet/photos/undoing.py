@@ -12,6 +12,7 @@ from clsnet.errors import ClsnetError
 from clsnet.header import read
 from clsnet.photos.record import Change, Record, local
 from clsnet.photos.versions import changing, swap, version_before
+from clsnet.storage.files import at_home
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def undo(model: str | os.PathLike[str], *, say: Callable[[str], None] | None = N
     ...
     clsnet.errors.ClsnetError: there is no model /tmp/there-is-none.clsnet.
     """
-    if not Path(model).expanduser().exists():
+    if not at_home(model).exists():
         raise ClsnetError(f"there is no model {model}.")
     with changing(Path(model), say) as path:
         before = version_before(path)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from clsnet.errors import ClsnetError
 from clsnet.model import Model
-from clsnet.storage.files import leftovers, sweep, write_atomically
+from clsnet.storage.files import at_home, leftovers, sweep, write_atomically
 from clsnet.storage.locks import locked
 
 
@@ -32,14 +32,14 @@ def unfinished(path: Path) -> list[Path]:
 
 def lying_beside(path: Path) -> list[Path]:
     """List the version before, if there is one, and what killed processes left."""
-    path = path.expanduser().resolve()
+    path = at_home(path).resolve()
     before = version_before(path)
     return [*([before] if before.exists() else []), *unfinished(path)]
 
 
 def put_in_order(path: Path) -> None:
     """Finish or remove what killed processes left, unless somebody is changing the model now."""
-    path = path.expanduser().resolve()
+    path = at_home(path).resolve()
     if unfinished(path):
         with contextlib.suppress(ClsnetError), locked(path, wait=0):
             _finish(path)
@@ -62,7 +62,7 @@ def changing(path: Path, say: Callable[[str], None] | None = None) -> Iterator[P
     say
         Called with a line when another process has to be waited for.
     """
-    path = path.expanduser().resolve()
+    path = at_home(path).resolve()
     _check_writable(path)
     with locked(path, say):
         _finish(path)

@@ -22,6 +22,22 @@ ENDING = ".tmp"
 NEW = os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
+def at_home(path: str | os.PathLike[str]) -> Path:
+    """Return a path whose ``~`` is somebody's home.
+
+    Examples
+    --------
+    >>> at_home("~nobody-of-that-name/model")
+    Traceback (most recent call last):
+    ...
+    clsnet.errors.ClsnetError: there is no home folder for ~nobody-of-that-name/model.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise ClsnetError(f"there is no home folder for {path}.") from None
+
+
 def write_atomically(path: Path, data: bytes) -> None:
     """Write to a temporary file beside `path`, sync it, and rename it over what was there.
 
