@@ -85,13 +85,14 @@ def edited(
     header, tensors = copy.deepcopy(header), dict(tensors)
     for _ in range(random.choice([1, 1, 1, 2, 3])):
         if random.rand() < 0.7:
-            header = _edit_header(header, random)
+            header = edit_tree(header, random)
         else:
             _edit_tensors(tensors, random)
     return header, tensors
 
 
-def _edit_header(header: Any, random: np.random.RandomState) -> Any:
+def edit_tree(header: Any, random: np.random.RandomState) -> Any:
+    """Change what JSON holds at one place, and return it."""
     places = list(_places(header))
     if not places or random.rand() < 0.02:
         return _value(random)

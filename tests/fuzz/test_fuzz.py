@@ -8,6 +8,7 @@ pytest.importorskip("PIL")
 if not sys.platform.startswith("linux"):
     pytest.skip("memory is measured as Linux tells it", allow_module_level=True)
 
+from tests.fuzz import edited_runs
 from tests.fuzz.bombs import BOMBS
 from tests.fuzz.rows import GIGABYTE, child
 
@@ -29,6 +30,12 @@ def test_no_edit_of_a_model_file_ends_in_a_traceback_or_reaches_out(kind, count)
     assert found["cases"] == count
     assert found["refused"] > count // 2
     assert found["peak_mb"] < GIGABYTE
+
+
+def test_no_edit_of_a_result_file_stops_a_report():
+    found = edited_runs.tried(20_001, 100, 60)
+    assert found["examples"] == []
+    assert 0 < found["left_out"] < found["cases"] == 100
 
 
 def test_a_small_file_takes_little_memory():

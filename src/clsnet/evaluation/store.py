@@ -28,15 +28,16 @@ MOST_BYTES = 16 << 20
 SHARE = number(-2, 2)
 SIZE = number(0, 1e15)
 NAME = text(1000)
+WORD = text(200, shortest=1)
 WRITTEN = schema.record({"format": whole(0, 10**6), "version": text(100)}, closed=False)
 RUN = schema.record(
     {
-        "sequence": NAME,
-        "method": NAME,
+        "sequence": WORD,
+        "method": WORD,
         "config": schema.record({}, {"preset": NAME | NOTHING}, closed=False),
         "order": listed(listed(whole(0, 10**9), 10**6), 10**6),
         "seed": whole(0, 2**64),
-        "protocol": NAME,
+        "protocol": WORD,
         "R": listed(listed(number(0, 1), 10**4), 10**4, least=1),
         "avg_acc": number(0, 1),
         "bwt": SHARE | NOTHING,

@@ -77,11 +77,11 @@ def number(low: float = -LARGEST, high: float = LARGEST, *, above: bool = False)
     )
 
 
-def text(longest: int = 10_000) -> Kind:
+def text(longest: int = 10_000, shortest: int = 0) -> Kind:
     """Return the kind of texts of a length."""
     return Kind(
-        f"a text of at most {longest} letters",
-        lambda value, where: isinstance(value, str) and len(value) <= longest,
+        f"a text of {shortest} to {longest} letters",
+        lambda value, where: isinstance(value, str) and shortest <= len(value) <= longest,
     )
 
 
