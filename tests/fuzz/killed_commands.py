@@ -176,8 +176,9 @@ KINDS = {kill_models: 40, kill_bench: 30, kill_pretrain: 10}
 
 def measured(kinds: Mapping[Callable[..., Any], int], seconds: float) -> dict[str, Any]:
     """Kill commands so many times, until the time is up."""
-    chance, tried, wrong, end = random.Random(0), {}, [], time.monotonic() + seconds
+    chance, tried, wrong = random.Random(0), {}, []
     for kind, kills in kinds.items():
+        end = time.monotonic() + seconds / len(kinds)
         with tempfile.TemporaryDirectory() as name:
             found, told = kind(kills, chance, Path(name).resolve(), end)
             tried |= found
