@@ -85,21 +85,55 @@ def test_without_radii_the_bounds_are_the_scores(history, vectors):
     torch.testing.assert_close(upper, model.net(x), rtol=1e-4, atol=1e-5)
 
 
+def worst_case(model, task):
+    """Which samples of a task are right whatever the weights in the intervals are."""
+    lower, upper = interval_scores(model.net, model.radius, model.as_input(task.X_train / 16))
+    codes = np.array([model.labels.index(label) for label in task.y_train.tolist()])
+    own = np.eye(lower.shape[1], dtype=bool)[codes]
+    worst = np.where(own, lower.detach().numpy(), upper.detach().numpy())
+    return worst.argmax(axis=1) == codes
+
+
 def test_the_worst_case_solves_the_first_task_and_goes_on_to(vectors):
     """The guarantee: what is right in the worst case stays right, whatever is learned later."""
     first = vectors[0]
     model = InterContiNet(**SMALL).partial_fit(first.X_train / 16, first.y_train)
-    x = model.as_input(first.X_train / 16)
-    lower, upper = interval_scores(model.net, model.radius, x)
-    codes = np.array([model.labels.index(label) for label in first.y_train.tolist()])
-    own = np.eye(lower.shape[1], dtype=bool)[codes]
-    worst = np.where(own, lower.detach().numpy(), upper.detach().numpy())
-    safe = worst.argmax(axis=1) == codes
+    safe = worst_case(model, first)
     assert safe.mean() > 0.8
     for task in vectors[1:3]:
         model.partial_fit(task.X_train / 16, task.y_train)
         right = model.predict(first.X_train / 16) == first.y_train
         assert right[safe].all()
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_worst_case_solves_the_first_task_at_full_width(vectors, seed):
+    """At the paper's width bounds start out many powers of ten too wide.
+
+    Nine passes over this task are enough; with Adam's usual memory of gradients it takes twelve.
+    """
+    first = vectors[0]
+    model = InterContiNet(seed=seed, epochs=3, contraction_epochs=10, device="cpu")
+    model.partial_fit(first.X_train / 16, first.y_train)
+    right = np.mean(model.predict(first.X_train / 16) == first.y_train)
+    assert model.net.body[2].weight.shape == (900, 900)
+    assert right > 0.9
+    assert worst_case(model, first).mean() >= 0.85 * right
+
+
+def test_radii_start_nearly_full(vectors):
+    model = InterContiNet(**{**SMALL, "contraction_epochs": 0}, max_radius=2.0)
+    model.partial_fit(vectors[0].X_train / 16, vectors[0].y_train)
+    for radius in model.radius.values():
+        torch.testing.assert_close(radius, torch.full_like(radius, 2 / (1 + np.exp(-5))))
+
+
+def test_no_radius_is_ever_zero(vectors):
+    """Weights that are pushed to the ends of their intervals leave room for later tasks."""
+    model = InterContiNet(**SMALL, learning_rate=10.0)
+    for task in vectors[:4]:
+        model.partial_fit(task.X_train / 16, task.y_train)
+        assert all(bool((radius > 0).all()) for radius in model.radius.values())
 
 
 def test_network_with_spare_output_and_radii_are_counted(history):

@@ -11,6 +11,12 @@ from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 
 
+FULL = 5.0  # logit at which a radius starts: 0.993 of what there is room for
+LEFT = 0.01  # of its radius; a weight stays so far from the ends, so that later tasks have room
+# A long memory of squared gradients would keep the first ones, which are many powers of ten larger.
+BETAS = (0.9, 0.9)
+
+
 class InterContiNet(PlaceholderOutput):
     """Give each weight an interval inside which old tasks are solved, and never leave it.
 
@@ -32,7 +38,8 @@ class InterContiNet(PlaceholderOutput):
     max_radius
         Of the first intervals.
     contraction_epochs, contraction_rate
-        Of the second phase, by Adam on the logits of the radii.
+        Of the second phase, by Adam on the logits of the radii; it ends earlier when the worst
+        case is good enough.
     options
         As for `Trainer`.
 
@@ -58,7 +65,7 @@ class InterContiNet(PlaceholderOutput):
 
     threshold: float = option(0.9, least=0, most=1)
     max_radius: float = option(1.0, above=0)
-    contraction_epochs: int = option(2, least=0)
+    contraction_epochs: int = option(50, least=0)
     contraction_rate: float = option(1.0, least=0)
 
     def start(self) -> None:
@@ -72,7 +79,10 @@ class InterContiNet(PlaceholderOutput):
             if name in self.radius:
                 rows = torch.arange(len(weight), device=self.device_)
                 self.radius[name] = self.radius[name][rows.clamp(max=len(self.radius[name]) - 1)]
-        self.bounds = self.intervals()
+        self.room = {
+            name: (self.net.get_parameter(name).detach().clone(), radius)
+            for name, radius in self.radius.items()
+        }
         return samples
 
     def intervals(self) -> dict[str, tuple[Tensor, Tensor]]:
@@ -85,43 +95,49 @@ class InterContiNet(PlaceholderOutput):
 
     @torch.no_grad()
     def after_step(self) -> None:
-        """Bring the weights back into their intervals."""
-        for name, (lower, upper) in self.bounds.items():
-            self.net.get_parameter(name).clamp_(lower, upper)
+        """Bring the weights back into their intervals, and not quite to the ends."""
+        for name, (centre, radius) in self.room.items():
+            way = (1 - LEFT) * radius
+            self.net.get_parameter(name).clamp_(centre - way, centre + way)
 
     def end_task(self, X: Tensor, y: Tensor) -> None:
         """Make intervals around the weights, inside the old ones."""
-        room = self.room()
-        logits = {name: torch.zeros_like(space, requires_grad=True) for name, space in room.items()}
-        optimiser = torch.optim.Adam(logits.values(), lr=self.contraction_rate)
+        widest = self.widest()
+        logits = {name: torch.full_like(r, FULL, requires_grad=True) for name, r in widest.items()}
+        optimiser = torch.optim.Adam(logits.values(), lr=self.contraction_rate, betas=BETAS)
 
         def radii() -> dict[str, Tensor]:
-            return {name: logit.sigmoid() * room[name] for name, logit in logits.items()}
+            return {name: logit.sigmoid() * widest[name] for name, logit in logits.items()}
 
         for _ in range(self.contraction_epochs):
+            safe = right = 0
             for rows in self.batches(len(y)):
                 x, codes = X[rows], y[rows]
                 lower, upper = interval_scores(self.net, radii(), x)
                 own = nn.functional.one_hot(codes, lower.shape[1]).bool()
                 worst = torch.where(own, lower, upper)
-                right = (worst.argmax(dim=1) == codes).sum()
-                if right < self.threshold * (self.scores(x).argmax(dim=1) == codes).sum():
+                n_safe = int((worst.argmax(dim=1) == codes).sum())
+                n_right = int((self.scores(x).argmax(dim=1) == codes).sum())
+                safe, right = safe + n_safe, right + n_right
+                if n_safe < self.threshold * n_right:
                     optimiser.zero_grad()
                     nn.functional.cross_entropy(worst, codes).backward()  # type: ignore[no-untyped-call]
                     optimiser.step()
+            if safe >= self.threshold * right:
+                break
         self.radius = {name: radius.detach() for name, radius in radii().items()}
-        del self.bounds
+        del self.room
 
     @torch.no_grad()
-    def room(self) -> dict[str, Tensor]:
+    def widest(self) -> dict[str, Tensor]:
         """Return how far each weight is from the nearer end of its interval."""
-        room = {}
+        widest = {}
         for name, weight in self.net.named_parameters():
-            room[name] = torch.full_like(weight, self.max_radius)
-            if name in self.bounds:
-                lower, upper = self.bounds[name]
-                room[name] = torch.minimum(weight - lower, upper - weight).clamp(min=0)
-        return room
+            widest[name] = torch.full_like(weight, self.max_radius)
+            if name in self.room:
+                centre, radius = self.room[name]
+                widest[name] = (radius - (weight - centre).abs()).maximum(LEFT * radius)
+        return widest
 
     def kept(self) -> dict[str, Tensor]:
         """Return the radii; the centres are the weights."""
