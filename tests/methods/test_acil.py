@@ -102,10 +102,10 @@ def test_memory_is_extractor_triangle_and_weights(model):
 @pytest.mark.parametrize("options", [{"ridge": 0}, {"ridge": -1.0}, {"nodes": 0}])
 def test_an_option_that_is_not_above_zero_is_refused(options):
     with pytest.raises(ClsnetError, match=r"=.*: use a number above 0\."):
-        ACIL(device="cpu", **options)
+        ACIL(device="cpu", **options).check_parameters()
 
 
 def test_width_follows_from_the_preset():
     model = METHOD.build(3, "small", device="cpu")
-    assert (model.seed, model.preset, model.nodes) == (3, "small", 2_000)
-    assert METHOD.build(3, "best", device="cpu").nodes == 8_192
+    assert (model.seed, model.preset, model.width) == (3, "small", 2_000)
+    assert METHOD.build(3, "best", device="cpu").width == 8_192

@@ -166,7 +166,7 @@ def test_memory_is_extractor_triangles_sums_and_counts(vectors):
 @pytest.mark.parametrize("name", ["nodes", "ridge", "shrinkage", "n_heads", "n_samples"])
 def test_options_without_a_meaning_are_refused(name):
     with pytest.raises(ClsnetError, match=f"{name}=0: use a number above 0."):
-        AnaCP(device="cpu", **{name: 0})
+        AnaCP(device="cpu", **{name: 0}).check_parameters()
 
 
 def test_a_shrinkage_that_rounding_swallows_is_refused():

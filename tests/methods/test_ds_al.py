@@ -88,5 +88,5 @@ def test_memory_is_that_of_both_streams(model):
 
 def test_width_follows_from_the_preset():
     model = METHOD.build(3, "small", device="cpu")
-    assert (model.seed, model.preset, model.nodes) == (3, "small", 2_000)
-    assert METHOD.build(3, "best", device="cpu").nodes == 8_192
+    assert (model.seed, model.preset, model.width) == (3, "small", 2_000)
+    assert METHOD.build(3, "best", device="cpu").width == 8_192

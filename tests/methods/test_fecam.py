@@ -168,7 +168,7 @@ def test_memory_is_extractor_sums_counts_and_what_is_above_the_diagonals(model):
 )
 def test_options_without_a_meaning_are_refused(options, reason):
     with pytest.raises(ClsnetError) as caught:
-        FeCAM(device="cpu", **options)
+        FeCAM(device="cpu", **options).check_parameters()
     assert str(caught.value) == reason
 
 

@@ -108,7 +108,7 @@ def test_memory_is_extractor_triangles_sums_and_counts(model):
 @pytest.mark.parametrize("name", ["gamma", "ridge", "nodes", "n_models"])
 def test_options_without_a_meaning_are_refused(name):
     with pytest.raises(ClsnetError, match=f"{name}=0: use a number above 0."):
-        KLDA(device="cpu", **{name: 0})
+        KLDA(device="cpu", **{name: 0}).check_parameters()
 
 
 def test_method_hands_over_seed_and_preset():

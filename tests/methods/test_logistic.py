@@ -136,7 +136,7 @@ def test_features_of_every_sample_are_exemplars(model, samples):
 
 def test_a_penalty_of_zero_is_refused():
     with pytest.raises(ClsnetError, match=r"penalty=0: use a number above 0\."):
-        Logistic(penalty=0, device="cpu")
+        Logistic(penalty=0, device="cpu").check_parameters()
 
 
 def test_method_is_a_bound_and_hands_over_seed_and_preset():

@@ -31,16 +31,16 @@ def X_test(vectors):
 
 def literal(model, tasks, cut=0.25):
     """A whole singular value decomposition after every block; then the pseudo-inverse."""
-    kept, n, cross = np.zeros((model.nodes, 0)), 0, 0
+    kept, n, cross = np.zeros((model.width, 0)), 0, 0
     for task in tasks:
         H = expanded(model, task.X_train)
         Y = (task.y_train[:, None] == np.array(model.labels)).astype(float)
         cross = cross + H.T @ Y
-        for start in range(0, len(H), model.rank):
-            block = H[start : start + model.rank]
+        for start in range(0, len(H), model.n_directions):
+            block = H[start : start + model.n_directions]
             n += len(block)
             U, s, _ = np.linalg.svd(np.hstack([kept, block.T]), full_matrices=False)
-            left = min(round((1 - cut) * min(n, model.nodes)), model.rank)
+            left = min(round((1 - cut) * min(n, model.width)), model.n_directions)
             kept = (U * s)[:, :left]
     return np.linalg.pinv(kept @ kept.T, rcond=1e-12, hermitian=True) @ cross
 
@@ -140,11 +140,11 @@ def test_memory_is_extractor_basis_values_and_sums(model):
 @pytest.mark.parametrize("option", ["nodes", "rank"])
 def test_an_option_that_is_not_above_zero_is_refused(option):
     with pytest.raises(ClsnetError, match=rf"{option}=0: use a number above 0\."):
-        LoRanPAC(device="cpu", **{option: 0})
+        LoRanPAC(device="cpu", **{option: 0}).check_parameters()
 
 
 def test_widths_follow_from_the_preset():
     model = METHOD.build(3, "small", device="cpu")
-    assert (model.seed, model.nodes, model.rank) == (3, 5_000, 1_000)
+    assert (model.seed, model.width, model.n_directions) == (3, 5_000, 1_000)
     best = METHOD.build(3, "best", device="cpu")
-    assert (best.nodes, best.rank) == (100_000, 10_000)
+    assert (best.width, best.n_directions) == (100_000, 10_000)

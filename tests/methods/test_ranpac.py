@@ -99,5 +99,5 @@ def test_memory_is_extractor_triangle_and_prototypes(model):
 
 def test_method_hands_over_seed_and_preset():
     model = METHOD.build(3, "small", device="cpu")
-    assert (model.seed, model.preset, model.nodes) == (3, "small", 2_000)
-    assert METHOD.build(3, "best", device="cpu").nodes == 10_000
+    assert (model.seed, model.preset, model.width) == (3, "small", 2_000)
+    assert METHOD.build(3, "best", device="cpu").width == 10_000

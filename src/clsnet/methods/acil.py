@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from clsnet.arrays.devices import Array
 from clsnet.arrays.linalg import double
 from clsnet.classifier.sums import Label
-from clsnet.methods.common.closed_form import ClosedForm, one_hot, positive
+from clsnet.methods.common.closed_form import ClosedForm, one_hot
 from clsnet.methods.common.random_layer import RandomLayer, relu
 from clsnet.methods.common.recursive_ridge import RecursiveRidge
+from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 
 BLOCK = 1024  # samples learned at once; their number changes rounding only
@@ -57,17 +56,19 @@ class ACIL(ClosedForm):
     solution: Array  # the weights
     follows_from_sums = True
 
-    def __init__(self, nodes: int | None = None, ridge: float = 0.1, **options: Any) -> None:
-        super().__init__(**options)
-        usual = 8_192 if self.preset == "best" else 2_000
-        self.nodes = positive("nodes", usual if nodes is None else nodes)
-        self.ridge = positive("ridge", ridge)
+    nodes: int | None = option(None, above=0)
+    ridge: float = option(0.1, above=0)
+
+    @property
+    def width(self) -> int:
+        """Nodes of the random layer."""
+        return self.nodes or (8_192 if self.preset == "best" else 2_000)
 
     def start(self, dimension: int) -> None:
         """Draw the random layer and forget everything learned."""
         random = np.random.default_rng(self.seed)
-        self.layer = RandomLayer(dimension, self.nodes, random, self.device, uniform=True)
-        self.regression = RecursiveRidge(self.nodes, self.ridge, self.device)
+        self.layer = RandomLayer(dimension, self.width, random, self.device_, uniform=True)
+        self.regression = RecursiveRidge(self.width, self.ridge, self.device_)
         self.known: list[Label] = []
 
     def learn(self, A: Array, y: np.ndarray) -> None:
@@ -75,7 +76,7 @@ class ACIL(ClosedForm):
         self.known += [label for label in np.unique(y).tolist() if label not in self.known]
         for start in range(0, len(y), BLOCK):
             rows = slice(start, start + BLOCK)
-            self.regression.add(self.expand(A[rows]), one_hot(y[rows], self.known, self.device))
+            self.regression.add(self.expand(A[rows]), one_hot(y[rows], self.known, self.device_))
 
     def expand(self, A: Array) -> Array:
         """Return the outputs of the random layer."""

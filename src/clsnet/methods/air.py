@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from clsnet.arrays.devices import Array, library, to_device
 from clsnet.arrays.linalg import add_scaled, double, take
 from clsnet.classifier.sums import Label, Sums
-from clsnet.methods.common.closed_form import ClosedForm, positive, solve_ridge
+from clsnet.methods.common.closed_form import ClosedForm, solve_ridge
 from clsnet.methods.common.random_layer import RandomLayer, relu
+from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 
 
@@ -54,33 +53,35 @@ class AIR(ClosedForm):
     solution: Array  # the weights
     follows_from_sums = True
 
-    def __init__(self, nodes: int | None = None, ridge: float = 0.1, **options: Any) -> None:
-        super().__init__(**options)
-        usual = 8_192 if self.preset == "best" else 2_000
-        self.nodes = positive("nodes", usual if nodes is None else nodes)
-        self.ridge = positive("ridge", ridge)
+    nodes: int | None = option(None, above=0)
+    ridge: float = option(0.1, above=0)
+
+    @property
+    def width(self) -> int:
+        """Nodes of the random layer."""
+        return self.nodes or (8_192 if self.preset == "best" else 2_000)
 
     def start(self, dimension: int) -> None:
         """Draw the random layer and forget all sums."""
         random = np.random.default_rng(self.seed)
-        self.layer = RandomLayer(dimension, self.nodes, random, self.device, uniform=True)
+        self.layer = RandomLayer(dimension, self.width, random, self.device_, uniform=True)
         self.sums: dict[Label, Sums] = {}
 
     def learn(self, A: Array, y: np.ndarray) -> None:
         """Add the samples of each class to its own sums."""
         for label in np.unique(y).tolist():
             rows = np.flatnonzero(y == label)
-            sums = self.sums.setdefault(label, Sums(self.nodes, self.device))
+            sums = self.sums.setdefault(label, Sums(self.width, self.device_))
             sums.add(relu(self.layer(take(A, rows))), y[rows])
 
     def solve(self) -> Array:
         """Return the weights of ridge regression on the weighted sums."""
         weights = self.class_weights()
-        xp = library(self.device)
-        gram = xp.zeros((self.nodes, self.nodes), dtype=xp.float64, device=self.device)
+        xp = library(self.device_)
+        gram = xp.zeros((self.width, self.width), dtype=xp.float64, device=self.device_)
         for weight, sums in zip(weights.tolist(), self.sums.values(), strict=True):
             add_scaled(gram, sums.gram, weight)
-        return solve_ridge(gram, self.cross() * to_device(weights, self.device), self.ridge)
+        return solve_ridge(gram, self.cross() * to_device(weights, self.device_), self.ridge)
 
     def class_weights(self) -> np.ndarray:
         """Return how much one sample of each class counts; one on average over classes."""
@@ -90,7 +91,7 @@ class AIR(ClosedForm):
     def cross(self) -> Array:
         """Return the sum of each class, one column each."""
         columns = [sums.cross([label]) for label, sums in self.sums.items()]
-        return library(self.device).concat(columns, axis=1)
+        return library(self.device_).concat(columns, axis=1)
 
     @property
     def labels(self) -> list[Label]:

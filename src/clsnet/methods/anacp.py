@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,11 +14,11 @@ from clsnet.methods.common.closed_form import (
     ClosedForm,
     gaussian,
     one_hot,
-    positive,
     solve_ridge,
     unit,
 )
 from clsnet.methods.common.random_layer import RandomLayer, gelu
+from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 
 NULL = 1e-9  # an eigenvalue this small, relative to the largest, is zero but for rounding
@@ -89,30 +89,21 @@ class AnaCP(ClosedForm):
     solution: Weights
     follows_from_sums = True
 
-    def __init__(
-        self,
-        nodes: int = 5_000,
-        ridge: float = 100.0,
-        shrinkage: float = 1e-4,
-        n_heads: int = 3,
-        n_samples: int = 100,
-        **options: Any,
-    ) -> None:
-        super().__init__(**options)
-        self.nodes = positive("nodes", nodes)
-        self.ridge = positive("ridge", ridge)
-        self.shrinkage = positive("shrinkage", shrinkage)
-        self.n_heads = positive("n_heads", n_heads)
-        self.n_samples = positive("n_samples", n_samples)
+    nodes: int = option(5_000, above=0)
+    ridge: float = option(100.0, above=0)
+    shrinkage: float = option(1e-4, above=0)
+    n_heads: int = option(3, above=0)
+    n_samples: int = option(100, above=0)
 
     def start(self, dimension: int) -> None:
         """Draw the random layers and forget all sums."""
         random = np.random.default_rng(self.seed)
         *self.heads, self.second = (
-            RandomLayer(dimension, self.nodes, random, self.device) for _ in range(self.n_heads + 1)
+            RandomLayer(dimension, self.nodes, random, self.device_)
+            for _ in range(self.n_heads + 1)
         )
-        self.sums = Sums(dimension, self.device)
-        self.head_sums = [Sums(self.nodes, self.device) for _ in self.heads]
+        self.sums = Sums(dimension, self.device_)
+        self.head_sums = [Sums(self.nodes, self.device_) for _ in self.heads]
 
     def learn(self, A: Array, y: np.ndarray) -> None:
         """Add the task to the sums of features and of each head."""
@@ -145,9 +136,9 @@ class AnaCP(ClosedForm):
         classes = np.repeat(np.arange(len(means)), self.n_samples)
         shape = (len(classes), means.shape[1])
         normal = np.random.default_rng(self.seed).standard_normal(shape, dtype=np.float32)
-        spread = double(to_device(normal, self.device)) @ namespace(lower).tril(lower).T
+        spread = double(to_device(normal, self.device_)) @ namespace(lower).tril(lower).T
         x = take(means, classes) + spread
-        return x, one_hot(classes, list(range(len(means))), self.device)
+        return x, one_hot(classes, list(range(len(means))), self.device_)
 
     def expand(self, x: Array, heads: list[Array], second: Array) -> Array:
         """Return what the second regression sees."""

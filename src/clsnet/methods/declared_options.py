@@ -67,7 +67,8 @@ def option(
 class DeclaredOptions:
     """A method whose constructor stores the options that its class and its bases declare.
 
-    A subclass that only needs another default assigns it. scikit-learn's ``clone`` works.
+    A subclass that only needs another default assigns it. Options that are another class's, which
+    also checks their types, can be listed as `declared`. scikit-learn's ``clone`` works.
 
     Examples
     --------
@@ -88,7 +89,8 @@ class DeclaredOptions:
 
     def __init_subclass__(cls) -> None:
         own = {name: one for name, one in vars(cls).items() if isinstance(one, Option)}
-        cls.declared = {**cls.declared, **own}
+        own |= vars(cls).get("declared", {})
+        cls.declared = {**super(cls, cls).declared, **own}  # type: ignore[misc]
         for name, one in own.items():
             setattr(cls, name, one.default)
         shown = [
@@ -114,8 +116,9 @@ class DeclaredOptions:
         """Raise an error if an option is not of its type or out of its range."""
         hints = typing.get_type_hints(type(self))
         for name, value in self.get_params().items():
-            if not fits(value, hints[name]):
-                kind = KINDS.get(hints[name], hints[name])
+            hint = hints.get(name, Any)
+            if not fits(value, hint):
+                kind = KINDS.get(hint, getattr(hint, "__name__", hint))
                 raise ClsnetError(f"{name}={value!r} is not {kind}.")
             if not self.declared[name].allows(value):
                 raise ClsnetError(f"{name}={value!r}: use {self.declared[name]}.")

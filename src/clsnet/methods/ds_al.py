@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from clsnet.arrays.devices import Array, namespace, to_device
@@ -12,6 +10,7 @@ from clsnet.methods.acil import ACIL, BLOCK
 from clsnet.methods.common.closed_form import one_hot
 from clsnet.methods.common.random_layer import relu
 from clsnet.methods.common.recursive_ridge import RecursiveRidge
+from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 
 
@@ -57,23 +56,21 @@ class DSAL(ACIL):
     solution: tuple[Array, Array]  # the weights of both streams
     follows_from_sums = False  # what is zeroed depends on the order of tasks
 
-    def __init__(self, compensation: float = 1.0, **options: Any) -> None:
-        super().__init__(**options)
-        self.compensation = compensation
+    compensation: float = option(1.0, least=0)
 
     def start(self, dimension: int) -> None:
         """Forget what both streams learned."""
         super().start(dimension)
-        self.second = RecursiveRidge(self.nodes, self.ridge, self.device)
+        self.second = RecursiveRidge(self.width, self.ridge, self.device_)
 
     def learn(self, A: Array, y: np.ndarray) -> None:
         """Update the main stream, then the other with what is left over."""
         super().learn(A, y)
-        own = to_device(np.isin(np.array(self.known), y).astype(float), self.device)
+        own = to_device(np.isin(np.array(self.known), y).astype(float), self.device_)
         for start in range(0, len(y), BLOCK):
             rows = slice(start, start + BLOCK)
             main, other = self.streams(A[rows])
-            left = one_hot(y[rows], self.known, self.device) - main @ self.regression.weights
+            left = one_hot(y[rows], self.known, self.device_) - main @ self.regression.weights
             self.second.add(other, left * own)
 
     def streams(self, A: Array) -> tuple[Array, Array]:

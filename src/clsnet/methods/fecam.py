@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,8 +10,8 @@ from clsnet.arrays.devices import Array, device_of, library, namespace
 from clsnet.arrays.linalg import add_gram, cholesky, diagonal, double, mirror, solve_lower, take
 from clsnet.classifier.curvatures.few_samples import trapezoid
 from clsnet.classifier.sums import Label
-from clsnet.errors import ClsnetError
-from clsnet.methods.common.closed_form import ClosedForm, positive, unit
+from clsnet.methods.common.closed_form import ClosedForm, unit
+from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 
 ROUNDING = 1e-12  # of a Gram matrix, as a fraction of its trace
@@ -76,19 +76,9 @@ class FeCAM(ClosedForm):
     solution: list[Metric]
     follows_from_sums = True
 
-    def __init__(
-        self,
-        power: float = 0.5,
-        shrinkage: float = 1.0,
-        off_diagonal: float = 1.0,
-        **options: Any,
-    ) -> None:
-        super().__init__(**options)
-        if not 0 <= off_diagonal <= 1:
-            raise ClsnetError(f"off_diagonal={off_diagonal!r}: use a number from 0 to 1.")
-        self.power = positive("power", power)
-        self.shrinkage = positive("shrinkage", shrinkage)
-        self.off_diagonal = off_diagonal
+    power: float = option(0.5, above=0)
+    shrinkage: float = option(1.0, above=0)
+    off_diagonal: float = option(1.0, least=0, most=1)
 
     def start(self, dimension: int) -> None:
         """Forget all classes."""
@@ -155,7 +145,7 @@ class FeCAM(ClosedForm):
 
     def kept(self) -> dict[str, Array]:
         """Return counts, sums and the triangular factors of Gram matrices."""
-        sums = library(self.device).stack(list(self.sums.values()))
+        sums = library(self.device_).stack(list(self.sums.values()))
         factors = {f"{label}.rows": factor for label, factor in self.factors.items()}
         return {"counts": np.array(list(self.counts.values())), "sums": sums, **factors}
 

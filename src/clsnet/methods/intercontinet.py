@@ -10,7 +10,6 @@ from clsnet.methods.common.placeholder_output import PlaceholderOutput
 from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 
-
 FULL = 5.0  # logit at which a radius starts: 0.993 of what there is room for
 LEFT = 0.01  # of its radius; a weight stays so far from the ends, so that later tasks have room
 # A long memory of squared gradients would keep the first ones, which are many powers of ten larger.

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from clsnet.arrays.devices import Array, namespace, to_device
 from clsnet.arrays.linalg import double
 from clsnet.classifier.sums import Label, Sums
-from clsnet.methods.common.closed_form import ClosedForm, gaussian, positive, solve_ridge
+from clsnet.methods.common.closed_form import ClosedForm, gaussian, solve_ridge
 from clsnet.methods.common.random_layer import RandomLayer
+from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 
 
@@ -63,26 +62,17 @@ class KLDA(ClosedForm):
     solution: list[tuple[Array, Array]]  # weights and bias of every model
     follows_from_sums = True
 
-    def __init__(
-        self,
-        gamma: float = 1e-3,
-        ridge: float = 1e-4,
-        nodes: int = 5_000,
-        n_models: int = 5,
-        **options: Any,
-    ) -> None:
-        super().__init__(**options)
-        self.gamma = positive("gamma", gamma)
-        self.ridge = positive("ridge", ridge)
-        self.nodes = positive("nodes", nodes)
-        self.n_models = positive("n_models", n_models)
+    gamma: float = option(1e-3, above=0)
+    ridge: float = option(1e-4, above=0)
+    nodes: int = option(5_000, above=0)
+    n_models: int = option(5, above=0)
 
     def start(self, dimension: int) -> None:
         """Draw the random layers and forget all sums."""
         random = np.random.default_rng(self.seed)
         numbers = range(self.n_models)
-        self.layers = [RandomLayer(dimension, self.nodes, random, self.device) for _ in numbers]
-        self.sums = [Sums(self.nodes, self.device) for _ in numbers]
+        self.layers = [RandomLayer(dimension, self.nodes, random, self.device_) for _ in numbers]
+        self.sums = [Sums(self.nodes, self.device_) for _ in numbers]
 
     def learn(self, A: Array, y: np.ndarray) -> None:
         """Add the task to the sums of every model."""
@@ -92,7 +82,7 @@ class KLDA(ClosedForm):
     def expand(self, A: Array, model: int) -> Array:
         """Return the Fourier features of a model."""
         random = np.random.default_rng([self.seed, model])
-        offsets = to_device(random.uniform(0, 2 * np.pi, self.nodes), self.device)
+        offsets = to_device(random.uniform(0, 2 * np.pi, self.nodes), self.device_)
         xp = namespace(A)
         angles = (2 * self.gamma) ** 0.5 * self.layers[model](A)
         return (2 / self.nodes) ** 0.5 * xp.cos(angles + xp.astype(offsets, A.dtype))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from clsnet.arrays.devices import Array, namespace, to_numpy
 from clsnet.arrays.linalg import take
 from clsnet.classifier.sums import Label
 from clsnet.memory import MEGABYTE, MemoryUse
-from clsnet.methods.common.closed_form import ClosedForm, positive
+from clsnet.methods.common.closed_form import ClosedForm
 from clsnet.methods.common.log_loss import Linear, LogLoss, cross_entropy
+from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 
 PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
@@ -48,9 +47,7 @@ class Logistic(ClosedForm):
     solution: Linear
     follows_from_sums = True  # of a set of samples rather, which `solve` puts in order
 
-    def __init__(self, penalty: float | None = None, **options: Any) -> None:
-        super().__init__(**options)
-        self.penalty = None if penalty is None else positive("penalty", penalty)
+    penalty: float | None = option(None, above=0)
 
     def start(self, dimension: int) -> None:
         """Forget all samples."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from clsnet.arrays.devices import Array, library, namespace
 from clsnet.arrays.linalg import diagonal, double, eigh
 from clsnet.classifier.sums import Label
-from clsnet.methods.common.closed_form import ClosedForm, one_hot, positive
+from clsnet.methods.common.closed_form import ClosedForm, one_hot
 from clsnet.methods.common.random_layer import RandomLayer, relu
+from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 
 SMALLEST = 1e-5  # a singular value that counts, relative to the largest
@@ -63,41 +62,42 @@ class LoRanPAC(ClosedForm):
 
     solution: Array  # the weights
 
-    def __init__(
-        self,
-        nodes: int | None = None,
-        rank: int | None = None,
-        cut: float = 0.25,
-        **options: Any,
-    ) -> None:
-        super().__init__(**options)
-        widths = (100_000, 10_000) if self.preset == "best" else (5_000, 1_000)
-        self.nodes = positive("nodes", widths[0] if nodes is None else nodes)
-        self.rank = positive("rank", widths[1] if rank is None else rank)
-        self.cut = cut
+    nodes: int | None = option(None, above=0)
+    rank: int | None = option(None, above=0)
+    cut: float = option(0.25, least=0, most=1)
+
+    @property
+    def width(self) -> int:
+        """Nodes of the random layer."""
+        return self.nodes or (100_000 if self.preset == "best" else 5_000)
+
+    @property
+    def n_directions(self) -> int:
+        """Most directions that are kept, and samples that are learned at once."""
+        return self.rank or (10_000 if self.preset == "best" else 1_000)
 
     def start(self, dimension: int) -> None:
         """Draw the random layer and forget everything learned."""
         random = np.random.default_rng(self.seed)
-        self.layer = RandomLayer(dimension, self.nodes, random, self.device)
+        self.layer = RandomLayer(dimension, self.width, random, self.device_)
         self.known: list[Label] = []
         self.n_samples = 0
-        xp = library(self.device)
-        self.sums = xp.zeros((0, self.nodes), dtype=xp.float64, device=self.device)
+        xp = library(self.device_)
+        self.sums = xp.zeros((0, self.width), dtype=xp.float64, device=self.device_)
         self.basis: Array | None = None
-        self.values = xp.zeros(0, dtype=xp.float64, device=self.device)
+        self.values = xp.zeros(0, dtype=xp.float64, device=self.device_)
 
     def learn(self, A: Array, y: np.ndarray) -> None:
         """Extend sums and basis, one block of samples after another."""
         new = [label for label in np.unique(y).tolist() if label not in self.known]
         self.known += new
-        xp = library(self.device)
-        zeros = xp.zeros((len(new), self.nodes), dtype=xp.float64, device=self.device)
+        xp = library(self.device_)
+        zeros = xp.zeros((len(new), self.width), dtype=xp.float64, device=self.device_)
         self.sums = xp.concat([self.sums, zeros])
-        for start in range(0, len(y), self.rank):
-            rows = slice(start, start + self.rank)
+        for start in range(0, len(y), self.n_directions):
+            rows = slice(start, start + self.n_directions)
             H = relu(self.layer(A[rows]))
-            Y = one_hot(y[rows], self.known, self.device)
+            Y = one_hot(y[rows], self.known, self.device_)
             self.sums += double(xp.astype(Y.T, H.dtype) @ H)
             self.extend(H)
 
@@ -112,9 +112,9 @@ class LoRanPAC(ClosedForm):
         products = block @ block.T
         diagonal(products)[: len(self.values)] += self.values**2
         squares, vectors = eigh(products)  # in double precision, so that squares lose nothing
-        most = min(self.n_samples, self.nodes)
+        most = min(self.n_samples, self.width)
         usable = int((squares > SMALLEST**2 * squares[-1]).sum())
-        left = max(1, min(round((1 - self.cut) * most), self.rank, usable))
+        left = max(1, min(round((1 - self.cut) * most), self.n_directions, usable))
         turn = xp.astype(vectors[:, -left:], H.dtype)
         turned = basis @ turn[: len(self.values)] + outside @ turn[len(self.values) :]
         self.basis, _ = xp.linalg.qr(turned)  # orthonormal again, whatever rounding did

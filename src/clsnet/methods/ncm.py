@@ -54,7 +54,7 @@ class NCM(ClosedForm):
     def solve(self) -> Array:
         """Return the class means."""
         means = [self.sums[label] / self.counts[label] for label in self.sums]
-        return library(self.device).stack(means)
+        return library(self.device_).stack(means)
 
     @property
     def labels(self) -> list[Label]:
@@ -68,7 +68,7 @@ class NCM(ClosedForm):
 
     def kept(self) -> dict[str, Array]:
         """Return the class sums and counts."""
-        sums = library(self.device).stack(list(self.sums.values()))
+        sums = library(self.device_).stack(list(self.sums.values()))
         return {"sums": sums, "counts": np.array(list(self.counts.values()))}
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from clsnet.arrays.devices import Array, device_of, namespace
 from clsnet.arrays.linalg import double, take
 from clsnet.classifier.sums import Label, Sums
-from clsnet.methods.common.closed_form import ClosedForm, one_hot, positive, solve_ridge
+from clsnet.methods.common.closed_form import ClosedForm, one_hot, solve_ridge
 from clsnet.methods.common.random_layer import RandomLayer, relu
+from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 
 RIDGES = tuple(10.0**exponent for exponent in range(-8, 9))
@@ -52,18 +51,20 @@ class RanPAC(ClosedForm):
     True
     """
 
-    def __init__(self, nodes: int | None = None, **options: Any) -> None:
-        super().__init__(**options)
-        usual = 10_000 if self.preset == "best" else 2_000
-        self.nodes = positive("nodes", usual if nodes is None else nodes)
+    nodes: int | None = option(None, above=0)
 
     solution: Array  # the weights
+
+    @property
+    def width(self) -> int:
+        """Nodes of the random layer."""
+        return self.nodes or (10_000 if self.preset == "best" else 2_000)
 
     def start(self, dimension: int) -> None:
         """Draw the random layer and forget all sums."""
         self.random = np.random.default_rng(self.seed)
-        self.layer = RandomLayer(dimension, self.nodes, self.random, self.device)
-        self.sums = Sums(self.nodes, self.device)
+        self.layer = RandomLayer(dimension, self.width, self.random, self.device_)
+        self.sums = Sums(self.width, self.device_)
 
     def learn(self, A: Array, y: np.ndarray) -> None:
         """Choose the ridge on the task and add the task to the sums."""
@@ -82,7 +83,7 @@ class RanPAC(ClosedForm):
         rows, held_out = order[:n_rows], order[n_rows:]
         Y = namespace(H).astype(one_hot(y, np.unique(y).tolist(), device_of(H)), H.dtype)
         X, tested = take(H, rows), take(H, held_out)
-        if len(X) < self.nodes:  # the same predictions from the smaller matrix of products
+        if len(X) < self.width:  # the same predictions from the smaller matrix of products
             gram, cross, tested = double(X @ X.T), double(take(Y, rows)), tested @ X.T
         else:
             gram, cross = double(X.T @ X), double(X.T @ take(Y, rows))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from clsnet.arrays.devices import Array
 from clsnet.arrays.linalg import double
 from clsnet.classifier.sums import Label, Sums
 from clsnet.methods.common.closed_form import ClosedForm, gaussian, solve_ridge
+from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 
 
@@ -50,13 +49,11 @@ class SLDA(ClosedForm):
     solution: tuple[Array, Array]  # weights and bias
     follows_from_sums = True
 
-    def __init__(self, shrinkage: float = 1e-6, **options: Any) -> None:
-        super().__init__(**options)
-        self.shrinkage = shrinkage
+    shrinkage: float = option(1e-6, least=0, most=1)
 
     def start(self, dimension: int) -> None:
         """Forget all sums."""
-        self.sums = Sums(dimension, self.device)
+        self.sums = Sums(dimension, self.device_)
 
     def learn(self, A: Array, y: np.ndarray) -> None:
         """Add the task to the sums."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from clsnet.images import Samples
 from clsnet.memory import MEGABYTE, MemoryUse
 from clsnet.methods.common.residual import Residual
 from clsnet.methods.common.trainer import Exemplars
+from clsnet.methods.declared_options import DeclaredOptions, option
 from clsnet.methods.registry import Method
 from clsnet.pretraining.feeding import Feed, room
 from clsnet.pretraining.loop import train
@@ -29,7 +31,7 @@ class Tuning(Supervised):
     turns = 1
 
 
-class JointFineTuned:
+class JointFineTuned(DeclaredOptions):
     """Train all layers of a pretrained network on all data of all tasks so far: the upper bound.
 
     Every task starts again from the pretrained weights. It keeps every sample, and its memory
@@ -47,24 +49,26 @@ class JointFineTuned:
         ``"auto"``, ``"cpu"``, ``"cuda"``.
     """
 
-    def __init__(
-        self, seed: int = 0, backbone: str = "", epochs: int = 30, device: str = "auto"
-    ) -> None:
-        self.seed = seed
-        self.backbone = backbone
-        self.epochs = epochs
-        self.device = torch.device(resolve_device(device))
-        self.labels: list[int] = []
-        self.exemplars: Exemplars | None = None
+    seed: int = option(0, least=0)
+    backbone: str = option("")
+    epochs: int = option(30, least=0)
+    device: Any = option("auto")
+
+    exemplars: Exemplars | None = None
 
     def check_parameters(self) -> None:
-        """Raise an error if there is no network to start from."""
+        """Raise an error if an option cannot be what it is, or no network is given."""
+        super().check_parameters()
+        resolve_device(self.device)
         if not self.backbone:
             raise ClsnetError("joint-finetuned needs --backbone FILE.safetensors to start from.")
 
     def partial_fit(self, X: Samples, y: np.ndarray) -> JointFineTuned:
         """Learn one task, and all before it again."""
-        self.check_parameters()
+        if self.exemplars is None:
+            self.check_parameters()
+            self.device_ = torch.device(resolve_device(self.device))
+            self.labels: list[int] = []
         self.about, state = read_weights(Path(self.backbone))
         self.n_pretrained = sum(array.size for array in state.values())
         self.labels += [label for label in np.unique(y).tolist() if label not in self.labels]
@@ -82,7 +86,7 @@ class JointFineTuned:
             tensors = {name: torch.from_numpy(array) for name, array in body.items()}
             network.load_state_dict(tensors, strict=False)
             self.objective = Tuning(network, self.about.mean, self.about.deviation)
-            self.objective.to(self.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+            self.objective.to(self.device_).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
             feed = self._feed(samples.numpy(), codes.numpy())
             nothing = self._feed(samples[:0].numpy(), codes[:0].numpy())
             train(self.objective, feed, nothing, self.epochs, self.seed)
@@ -108,7 +112,7 @@ class JointFineTuned:
         return MemoryUse(*sizes)
 
     def _feed(self, X: Samples, y: np.ndarray) -> Feed:
-        return Feed(X, y, self.about.size, self.device, room(self.device))
+        return Feed(X, y, self.about.size, self.device_, room(self.device_))
 
 
 METHOD = Method(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,17 +19,17 @@ from clsnet.arrays.devices import (
 )
 from clsnet.arrays.linalg import cholesky, solve_by_factor
 from clsnet.classifier.sums import Label, Sums
-from clsnet.errors import ClsnetError
 from clsnet.estimator import CLSNet
 from clsnet.estimator.features import FEATURES, new_extractor
 from clsnet.extractor import Extractor
 from clsnet.images import Samples
 from clsnet.memory import MEGABYTE, MemoryUse
+from clsnet.methods.declared_options import DeclaredOptions, Option, option
 from clsnet.model import ROWS
 from clsnet.storage import model_file
 
 
-class ClosedForm:
+class ClosedForm(DeclaredOptions):
     """Learn from the features that `CLSNet` with the same preset and seed would see.
 
     Only its own classifier can do with columns of any scale. So vectors are those of the backbone
@@ -54,22 +55,16 @@ class ClosedForm:
         other options are refused.
     """
 
-    extractor_: Extractor
-    follows_from_sums: ClassVar[bool] = False  # whether answers are a function of sums over samples
+    seed: int = option(0, least=0)
+    preset: str | None = option(None)
+    device: Any = option("auto")
+    declared: ClassVar = {
+        name: Option(default) for name, default in CLSNet().get_params().items() if name in FEATURES
+    }
 
-    def __init__(
-        self, seed: int = 0, preset: str | None = None, device: str = "auto", **features: Any
-    ) -> None:
-        for name in features:
-            if name not in FEATURES:
-                raise TypeError(
-                    f"{type(self).__name__} got an unexpected keyword argument '{name}'"
-                )
-        self.seed = seed
-        self.preset = preset
-        self.device = resolve_device(device)
-        self.model = CLSNet(preset=preset or "fast", random_state=seed, **features)
-        self.solution: Any = None  # follows from what is kept, so it is not counted as memory
+    extractor_: Extractor
+    solution: Any = None  # follows from what is kept, so it is not counted as memory
+    follows_from_sums: ClassVar[bool] = False  # whether answers are a function of sums over samples
 
     # ------------------------------------------------------------------- a method overrides
 
@@ -101,15 +96,29 @@ class ClosedForm:
     # ------------------------------------------------------------------- the same for all
 
     def check_parameters(self) -> None:
-        """Raise an error if the features cannot be had; nothing is learned."""
-        self.model.check_parameters()
+        """Raise an error if an option cannot be what it is; nothing is learned."""
+        super().check_parameters()
+        resolve_device(self.device)
+        self.features_model().check_parameters()
+
+    def features_model(self) -> CLSNet:
+        """Return the model whose features are seen."""
+        features = {name: getattr(self, name) for name in FEATURES}
+        return CLSNet(preset=self.preset or "fast", random_state=self.seed, **features)
+
+    @functools.cached_property
+    def device_(self) -> Device:
+        """Where the features and the sums live."""
+        return resolve_device(self.device)
 
     def partial_fit(self, X: Samples, y: np.ndarray) -> Self:
         """Learn one task."""
         if not hasattr(self, "extractor_"):
-            if X.ndim == 2 and self.model.backbone == "auto":
-                self.model.backbone = "identity"
-            self.extractor_ = new_extractor(self.model, X.shape[1:]).fit(X, self.device)
+            self.check_parameters()
+            model = self.features_model()
+            if X.ndim == 2 and model.backbone == "auto":
+                model.backbone = "identity"
+            self.extractor_ = new_extractor(model, X.shape[1:]).fit(X, self.device_)
             self.start(self.extractor_.dimension)
         parts = [self.extractor_.transform(X[i : i + ROWS]) for i in range(0, len(X), ROWS)]
         self.learn(namespace(*parts).concat(parts), np.asarray(y))
@@ -166,19 +175,6 @@ def solve_ridge(matrix: Array, rhs: Array, ridge: float) -> Array:
     xp = namespace(matrix)  # rounding made an eigenvalue negative
     identity = xp.eye(len(matrix), dtype=matrix.dtype, device=device_of(matrix))
     return xp.linalg.solve(matrix + ridge * identity, rhs)
-
-
-def positive(name: str, value: float) -> Any:
-    """Return the value of an option, or refuse one that is not above zero.
-
-    Examples
-    --------
-    >>> positive("ridge", 0.1)
-    0.1
-    """
-    if not value > 0:
-        raise ClsnetError(f"{name}={value!r}: use a number above 0.")
-    return value
 
 
 def one_hot(y: np.ndarray, labels: list[Label], device: Device) -> Array:

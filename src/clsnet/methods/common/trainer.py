@@ -105,7 +105,7 @@ class Trainer(DeclaredOptions):
     epochs: int = option(10, least=0)
     batch_size: int = option(100, least=1)
     learning_rate: float = option(0.1, least=0)
-    device: str = option("auto")
+    device: Any = option("auto")
     backbone: Any = option(None)
     cache: Any = option(None)
 
