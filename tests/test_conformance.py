@@ -16,7 +16,7 @@ OPTIONS = {
     "anacp": {"nodes": 300},
     "dmc": {**SMALL_NETWORK, "n_auxiliary": 200, "merge_epochs": 10},
     "gem": {**SMALL_NETWORK, "budget": 200, "epochs": 3},
-    "il2m": {**SMALL_NETWORK, "budget": 20},
+    "il2m": {**SMALL_NETWORK, "budget": 4},
     # With a stricter promise, or a deeper network, it does not learn a second task at all.
     "intercontinet": {"hidden": (), "batch_size": 20, "threshold": 0.1, "epochs": 30},
     "klda": {"nodes": 300, "n_models": 2},

@@ -74,6 +74,25 @@ def test_memory_is_the_budget_and_three_numbers_per_class(model):
     assert model.memory().exemplar_mb == 4 * 60 * 64 / 2**20
 
 
+def test_it_trains_as_its_release_does(tasks):
+    """Momentum, weight decay, a rate over the number of the task that falls by tens."""
+    optimisers = []
+
+    class Training(IL2M):
+        def optimiser(self):
+            optimisers.append(super().optimiser())
+            return optimisers[-1]
+
+    model = Training(hidden=(8,), epochs=4, budget=50, device="cpu")
+    assert [model.schedule(epoch) for epoch in range(4)] == [1.0, 1.0, 0.1, 0.01]
+    for task in tasks[:3]:
+        model.partial_fit(task.X_train, task.y_train)
+    [*groups] = (one.param_groups[0] for one in optimisers)
+    assert {(group["momentum"], group["weight_decay"]) for group in groups} == {(0.9, 1e-4)}
+    last = [group["lr"] for group in groups]
+    assert last == pytest.approx([0.01 * 0.1 / number for number in (1, 2, 3)])
+
+
 def test_exemplars_are_there_after_the_first_task(tasks):
     model = IL2M(hidden=(8,), epochs=1, budget=50, device="cpu")
     model.partial_fit(tasks[0].X_train, tasks[0].y_train)

@@ -20,11 +20,18 @@ class IL2M(Rehearsal):
     now is that of its exemplars. Scores are the network's outputs before any softmax, as in the
     released code.
 
+    As in the released code, gradient descent has momentum and weight decay, and task t starts at
+    the rate over t. There the rate falls to a tenth after five epochs without a better loss, of
+    35, and the epoch that is best on test data is kept; here it falls after half and after three
+    quarters of the epochs, and the last one is kept.
+
     Exemplars are a random choice, as the released lists do not say how they were made. A network
     that is fine-tuned grows its head; the released code draws a new one.
 
     Parameters
     ----------
+    momentum, weight_decay
+        Of the gradient descent.
     rescaling
         Whether scores are rescaled; without, it is plain rehearsal.
     budget
@@ -48,6 +55,7 @@ class IL2M(Rehearsal):
     True
     """
 
+    epochs = 20
     momentum: float = option(0.9, least=0, most=1)
     weight_decay: float = option(1e-4, least=0)
     rescaling: bool = option(True)
@@ -59,7 +67,7 @@ class IL2M(Rehearsal):
         self.factors = torch.zeros(0, device=self.device_)
 
     def optimiser(self) -> torch.optim.Optimizer:
-        """Return gradient descent with momentum, weight decay and a rate that falls with tasks."""
+        """Return gradient descent with momentum, at the rate over the number of the task."""
         return torch.optim.SGD(
             self.net.parameters(),
             lr=self.learning_rate / (self.task + 1),
@@ -118,5 +126,5 @@ METHOD = Method(
     reference="Belouadah & Popescu, IL2M: Class Incremental Learning With Dual Memory, ICCV 2019",
     paper="IL2M",
     without={"rescaling": False},
-    grid={"epochs": [5, 10, 20]},
+    grid={"epochs": [10, 20, 35]},
 )

@@ -29,7 +29,7 @@ def check_options(method: Method, options: dict[str, Any], preset: str | None = 
     >>> check_options(get_method("slda"), {"shrinkage": "much"})
     Traceback (most recent call last):
         ...
-    clsnet.errors.ClsnetError: the method 'slda': shrinkage='much' is not a number
+    clsnet.errors.ClsnetError: the method 'slda': shrinkage='much' is not a number.
     """
     hints = _hints(method.load())
     for name, value in options.items():
