@@ -18,7 +18,8 @@ class Watched(IL2M):
 
 @pytest.fixture(scope="module")
 def model(tasks):
-    model = Watched(hidden=(32, 32), epochs=5, batch_size=20, budget=60, device="cpu")
+    small = {"hidden": (32, 32), "epochs": 5, "batch_size": 20, "device": "cpu"}
+    model = Watched(budget=60, learning_rate=0.1, **small)
     for task in tasks[:3]:
         model.partial_fit(task.X_train / np.float32(16), task.y_train)
     return model
@@ -90,7 +91,7 @@ def test_it_trains_as_its_release_does(tasks):
     [*groups] = (one.param_groups[0] for one in optimisers)
     assert {(group["momentum"], group["weight_decay"]) for group in groups} == {(0.9, 1e-4)}
     last = [group["lr"] for group in groups]
-    assert last == pytest.approx([0.01 * 0.1 / number for number in (1, 2, 3)])
+    assert last == pytest.approx([0.01 * 0.05 / number for number in (1, 2, 3)])
 
 
 def test_exemplars_are_there_after_the_first_task(tasks):
