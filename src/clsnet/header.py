@@ -62,6 +62,7 @@ HEADER = record(
         "prepared": FLAG,
         "fingerprint": text(100),
         "form": mapped(ANYTHING),
+        "predicts_only": FLAG,
         "weights": listed(listed(row(LABEL, SIZE), MOST), MOST),
         "feature_names": listed(text(), MOST_PIXELS),
         "notes": mapped(ANYTHING),
@@ -235,7 +236,9 @@ def _check_classes(header: Mapping[str, Any]) -> None:
             raise Misfit("a task or trace has a class twice, or one that is not among the labels")
     retain = header["params"].get("retain", TOTAL)
     expected: list[Any] = [TOTAL] if labels or traces else []
-    if retain in ("tasks", "classes"):
+    if header.get("predicts_only", False):
+        expected = []
+    elif retain in ("tasks", "classes"):
         expected = labels if retain == "classes" else [i for i, task in enumerate(tasks) if task]
     keys = [trace["key"] for trace in traces]
     if len(keys) != len(expected) or set(map(_exact, keys)) != set(map(_exact, expected)):

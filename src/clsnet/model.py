@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+import operator
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
@@ -13,23 +17,33 @@ import numpy as np
 from clsnet.arrays.devices import Array, library, namespace, resolve_device, to_device
 from clsnet.arrays.devices import to_numpy as as_numpy
 from clsnet.arrays.ranks import share
+from clsnet.arrays.restarts import place
 from clsnet.classifier.analytic import AnalyticClassifier
 from clsnet.classifier.calibration import Calibration
+from clsnet.classifier.column_sums import SharedBatch, column_sums
 from clsnet.classifier.curvatures import CURVATURES, FewSamples
 from clsnet.classifier.forgetting import resolve_policy
 from clsnet.classifier.learned_task import LearnedTask
+from clsnet.classifier.merging import merged, renamed
+from clsnet.classifier.moving import moved
 from clsnet.classifier.rule import Rule
+from clsnet.classifier.summed_task import refuse_two_kinds
 from clsnet.classifier.sums import Batch
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Augmentation, Extractor
 from clsnet.extractor.batches import LabelledSamples, rebatch, rows_of
+from clsnet.extractor.identity import identity
 from clsnet.header import Reader, damaged, plain, read
 from clsnet.images import Samples
 from clsnet.memory import MEGABYTE, MemoryUse
+from clsnet.saved_sums import SavedSums, gathered_sums
 from clsnet.storage import model_file
 from clsnet.storage.schema import Misfit, check_arrays
+from clsnet.sums import Source, Sums, clipped, settled
 
 ROWS = 4096
+SHARD = 16  # batches that a process of torchrun --max-restarts sums up before it saves
+MOST_SCORES = 1 << 24  # in memory at once while the best of them is looked for
 KEEPS_TASK = (
     "exact forgetting is not available: the extractor was fitted to samples of the first task and "
     "keeps their mark. Available: forget(..., exact=False); or a model whose extractor needs no "
@@ -97,15 +111,87 @@ class Model:
         batches
             Starts a pass over the task. The diagonal curvature makes two passes.
         """
+        saved = place() if self.classifier.rule.curvature != "diagonal" else None
+        if saved is not None:
+            return self.with_sums(self._resumed(batches(), SavedSums(saved)))
 
         def represented() -> Iterator[Batch]:
-            mine = share()
-            for batch in rebatch(batches(), ROWS):
-                X, y, *weights = rows_of(batch, mine)
-                if len(y):
-                    yield self.extractor.transform(X), y, *weights
+            return self._represented(batches(), share())
 
         return replace(self, classifier=self.classifier.observe(represented))
+
+    def summarise(self, batches: Iterable[LabelledSamples], clip: float | None = None) -> Sums:
+        """Return the sums of samples, for any model of the same extractor; nothing is learned.
+
+        Where several processes work together, each sums up what it is given itself.
+
+        Parameters
+        ----------
+        batches
+            Samples, labels and weights.
+        clip
+            The largest norm of a representation; longer ones are scaled down to it.
+        """
+        every = self._represented(batches, slice(None))
+        summed = self.classifier.summarise(every if clip is None else map(clipped(clip), every))
+        return Sums(self.source, settled(summed), clip)
+
+    def _resumed(self, batches: Iterable[LabelledSamples], saved: SavedSums) -> Sums:
+        """Return the sums of all processes, each of which goes on from what it has saved."""
+        done, found = saved.read()
+        rest = itertools.islice(rebatch(batches, ROWS), done, None)
+        while (first := next(rest, None)) is not None:
+            some = itertools.chain([first], itertools.islice(rest, SHARD - 1))
+            represented = self._represented(some, share())
+            if (one := next(represented, None)) is not None:
+                summed = self.classifier.summarise(itertools.chain([one], represented))
+                sums = Sums(self.source, settled(summed))
+                found = sums if found is None else found + sums
+            done += SHARD
+            saved.write(done, found)
+        every = [one for one in gathered_sums(found) if one is not None]
+        if not every:
+            raise ClsnetError("this task is empty: there is no batch to learn from.")
+        return functools.reduce(operator.add, every)
+
+    def summarise_columns(self, batches: Iterable[LabelledSamples]) -> Sums:
+        """Return the sums of all processes together, with the classes of this process alone.
+
+        Parameters
+        ----------
+        batches
+            Samples, labels and weights; the same in every process.
+        """
+
+        def shared() -> Iterator[SharedBatch]:
+            for X, y, weights in rebatch(batches, ROWS):
+                mine = np.arange(len(y))[share()]
+                some = X[share()] if len(mine) else X[:1]
+                yield self.extractor.transform(some)[: len(mine)], mine, y, weights
+
+        summed = column_sums(shared(), self.classifier.no_sums())
+        return Sums(self.source, settled(summed))
+
+    def with_sums(self, sums: Sums) -> Self:
+        """Return the model with one more task, given its sums; its weights wait."""
+        if difference := self.source.difference(sums.source):
+            raise ClsnetError(f"these sums are not of this model: they have other {difference}.")
+        refuse_two_kinds([*self.classes, *sums.classes])
+        learned = self.classifier.with_sums(sums.on(self.extractor.device))
+        return replace(self, classifier=learned)
+
+    @property
+    def source(self) -> Source:
+        """What its sums are taken with."""
+        per_class = self.classifier.rule.retain == "classes"
+        return Source(identity(self.extractor), self.sample_shape, per_class, self.feature_names)
+
+    def _represented(self, batches: Iterable[LabelledSamples], mine: slice) -> Iterator[Batch]:
+        """Yield representations of some rows of each batch, their labels and weights."""
+        for batch in rebatch(batches, ROWS):
+            X, y, *weights = rows_of(batch, mine)
+            if len(y):
+                yield self.extractor.transform(X), y, *weights
 
     def consolidated(self) -> Self:
         """Return the model with weights for everything learned."""
@@ -117,6 +203,42 @@ class Model:
         if exact and self.extractor.keeps_task and self._are_in_first_task(tasks, classes):
             raise ClsnetError(KEEPS_TASK)
         return replace(self, classifier=left)
+
+    def with_moved(self, A: Array, old: Sequence[Any], new: Any = None) -> Self:
+        """Return the model as if samples had been learned as the class `new`, or never if None.
+
+        Parameters
+        ----------
+        A
+            Their representations.
+        old
+            The class that each of them was learned as.
+        new
+            The class that they should have had.
+        """
+        if new is None and self.extractor.keeps_task and self._are_in_first_task((), old):
+            raise ClsnetError(KEEPS_TASK)
+        return replace(self, classifier=moved(self.classifier, A, old, new))
+
+    def merged(self, other: Model) -> Self:
+        """Return the model that learned the tasks of both; its weights wait, and it has no notes.
+
+        Both must have the same extractor and learn by the same rule.
+        """
+        difference = self.source.difference(other.source)
+        if not difference and self.extractor.device != other.extractor.device:
+            difference = f"devices ({self.extractor.device} and {other.extractor.device})"
+        if difference:
+            raise ClsnetError(f"models of different {difference} cannot be merged.")
+        return replace(self, classifier=merged(self.classifier, other.classifier), notes=None)
+
+    def renamed(self, names: Mapping[Any, Any]) -> Self:
+        """Return the model with new names for classes."""
+        labels = [names.get(label, label) for label in self.classes]
+        for label, n in Counter(labels).items():
+            if n > 1:
+                raise ClsnetError(f"a model cannot have two classes of the name {label!r}.")
+        return replace(self, classifier=renamed(self.classifier, names))
 
     def _are_in_first_task(self, tasks: Collection[int], classes: Collection[Any]) -> bool:
         first = self.classifier.tasks[0].classes
@@ -141,6 +263,22 @@ class Model:
         found = [self.classifier.scores(self.extractor.transform(part)) for part in parts]
         return np.concatenate([as_numpy(part) for part in found])
 
+    def best(self, X: Samples) -> tuple[np.ndarray, np.ndarray]:
+        """Return the number of the best class of each sample, and its score.
+
+        Scores of few samples at a time are in memory, however many classes there are.
+        """
+        found: list[tuple[np.ndarray, np.ndarray]] = []
+        step = max(1, min(ROWS, MOST_SCORES // max(1, len(self.classes))))
+        for start in range(0, len(X), ROWS):
+            A = self.extractor.transform(X[start : start + ROWS])
+            for first in range(0, len(A), step):
+                scores = as_numpy(self.classifier.scores(A[first : first + step]))
+                places = scores.argmax(axis=1)
+                found.append((places, np.take_along_axis(scores, places[:, None], 1)[:, 0]))
+        places, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return places, scores
+
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return the probabilities that scores stand for."""
         return self.classifier.calibration.probabilities(scores)
@@ -151,6 +289,10 @@ class Model:
         """Return the size of everything kept, with 32 bits for each number as in the paper."""
         count = sum(model_file.numbers(*item) for item in self._arrays(False).items())
         return MemoryUse(4 * count / MEGABYTE, backbone_mb=self.extractor.referred_mb)
+
+    def for_predicting(self) -> Self:
+        """Return the model with weights in single precision, and nothing to go on learning from."""
+        return replace(self, classifier=self.classifier.for_predicting())
 
     def save(self, path: str | os.PathLike[str], *, self_contained: bool = False) -> None:
         """Write the model to one file; what was there before survives any failure.
@@ -240,6 +382,8 @@ class Model:
             header["form"] = dict(backbone.form)
         if any(task.weights for task in classifier.tasks):
             header["weights"] = [list(task.weights.items()) for task in classifier.tasks]
+        if classifier.predicts_only:
+            header["predicts_only"] = True
         if self.feature_names is not None:
             header["feature_names"] = list(self.feature_names)
         if self.notes is not None:
@@ -324,6 +468,7 @@ def _restored(
         traces=traces,
         tasks=list(map(LearnedTask, counts, weights)),
         calibration=_calibration_from(header),
+        predicts_only=header.get("predicts_only", False),
     )
 
 

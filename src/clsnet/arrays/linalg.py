@@ -76,6 +76,17 @@ def epsilon(array: Array) -> float:
     return float(namespace(array).finfo(array.dtype).eps)
 
 
+def dot(a: Array, b: Array) -> float:
+    """Return the sum of products of two matrices, without a third one.
+
+    Examples
+    --------
+    >>> dot(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    11.0
+    """
+    return float(a.reshape(-1) @ b.reshape(-1) if is_torch(a) else np.einsum("ij,ij->", a, b))
+
+
 def product(a: Array, b: Array) -> Array:
     """Return ``a @ b`` by the BLAS that factorises too.
 

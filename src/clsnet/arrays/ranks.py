@@ -83,7 +83,12 @@ def joined() -> Iterator[None]:
     own = gpus >= told("LOCAL_WORLD_SIZE")  # nccl wants one for each process
     kind = "cpu:gloo,cuda:nccl" if gpus and own else "gloo"
     try:
-        engine.init_process_group(kind, timeout=PEER_TIMEOUT)
+        store, number, size = next(engine.rendezvous("env://", timeout=PEER_TIMEOUT))
+        # After a restart the store still holds the addresses of processes that are gone.
+        store = engine.PrefixStore(f"restart {told('TORCHELASTIC_RESTART_COUNT', 0)}", store)
+        engine.init_process_group(
+            kind, store=store, rank=number, world_size=size, timeout=PEER_TIMEOUT
+        )
     except (ValueError, RuntimeError) as error:
         reason = str(error).splitlines()[0]
         raise ClsnetError(
@@ -127,6 +132,24 @@ def add_up(array: Array) -> Array:
     with _peers_checked():
         engine.all_reduce(shared)
     return total
+
+
+def add_up_for(owner: int, array: Array) -> Array:
+    """Return the sum of an array over all processes to one of them; others get what has no meaning.
+
+    Examples
+    --------
+    >>> add_up_for(0, np.array([1.0, 2.0]))
+    array([1., 2.])
+    """
+    engine = _engine()
+    if engine is None or n_ranks() == 1:
+        return array
+    torch = needed("torch", "a run of several processes", "torch")
+    shared = array if is_torch(array) else torch.from_numpy(np.ascontiguousarray(array))
+    with _peers_checked():
+        engine.reduce(shared, dst=owner)
+    return shared if is_torch(array) else shared.numpy()
 
 
 def gathered(mine: T) -> list[T]:

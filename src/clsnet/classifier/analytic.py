@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from clsnet.arrays.devices import Array, Device, library, namespace, to_numpy
-from clsnet.arrays.linalg import contiguous, diagonal, double, take
+from clsnet.arrays.linalg import contiguous, diagonal, take
 from clsnet.classifier.calibration import Calibration
 from clsnet.classifier.class_weights import ClassWeight, class_weights
 from clsnet.classifier.curvatures import (
@@ -20,6 +20,7 @@ from clsnet.classifier.curvatures import (
     Trace,
     trace_of,
 )
+from clsnet.classifier.curvatures.base import union
 from clsnet.classifier.curvatures.pending_rows import PendingRows
 from clsnet.classifier.curvatures.plasticity import plasticity
 from clsnet.classifier.curvatures.total import few_together, total
@@ -28,17 +29,26 @@ from clsnet.classifier.forgetting.exactness import is_exact, only_in, why_not_ex
 from clsnet.classifier.learned_task import LearnedTask
 from clsnet.classifier.ridge.factor import Factor
 from clsnet.classifier.ridge.normal_equations import NormalEquations, left_out_error
-from clsnet.classifier.ridge.rule import Regression, regress
+from clsnet.classifier.ridge.rule import Regression, Solution, regress
 from clsnet.classifier.ridge.standardised import Standardised
 from clsnet.classifier.rule import TOTAL, Rule
 from clsnet.classifier.solvers import System
-from clsnet.classifier.sums import Batch, Label, Sums, all_reduced
+from clsnet.classifier.summed_task import SummedTask
+from clsnet.classifier.sums import Batch, Label, RunningSums, all_reduced
 from clsnet.errors import ClsnetError
 
 Batches = Callable[[], Iterable[Batch]]
 MERGED = 32  # few samples are factorised anew with every task up to this part of the dimension
 NO_SUMS = "what this model keeps are the sums of no data: its file is damaged; use a good copy."
 NOT_FINITE = "the scores are not finite: samples are too large, or the model's file is damaged."
+NEEDS_SAMPLES = (
+    'curvature="diagonal" reads the samples of a task twice, so it cannot learn from sums; use '
+    'curvature="full".'
+)
+PREDICTS_ONLY = (
+    "this model holds weights for predicting, and no sums: it can neither learn nor forget; use "
+    "the model that it was saved from."
+)
 TOO_LARGE = "these samples hold values too large to be squared; scale them down."
 
 
@@ -72,6 +82,10 @@ class AnalyticClassifier:
         The number of a constant column of A. All others are then standardised when weights are
         solved for, by means and variances that follow from the sums, and it is not penalised.
         None: columns are taken as they are.
+    solution
+        How `omega` was found, if it was just now; not saved.
+    predicts_only
+        Whether there are weights, in single precision, and nothing to go on learning from.
 
     Examples
     --------
@@ -92,6 +106,8 @@ class AnalyticClassifier:
     stale: bool = False
     factor: Factor | None = field(default=None, repr=False, compare=False)
     intercept: int | None = None
+    solution: Solution | None = field(default=None, repr=False, compare=False)
+    predicts_only: bool = False
 
     def __post_init__(self) -> None:
         if self.intercept is not None and (self.rule.curvature != "full" or 3 in self.rule.terms):
@@ -101,9 +117,9 @@ class AnalyticClassifier:
             )
 
     def scores(self, A: Array) -> Array:
-        """Return ``A Omega_{1:T}``, float64, one column per class."""
-        found = double(A) @ self.omega
-        xp = namespace(found)
+        """Return ``A Omega_{1:T}``, one column per class, in the precision of the weights."""
+        xp = namespace(A)
+        found = xp.astype(A, self.omega.dtype, copy=False) @ self.omega
         if not bool(xp.all(xp.isfinite(found))):
             raise ClsnetError(NOT_FINITE)
         return found
@@ -114,17 +130,29 @@ class AnalyticClassifier:
 
     def observe(self, batches: Batches) -> AnalyticClassifier:
         """Take in one task. Where only sums are kept of it, the weights can wait."""
-        parts = self._summed(batches)
-        if not parts:
-            raise ClsnetError("this task is empty: there is no batch to learn from.")
-        if not all(part.finite for part in parts.values()):
-            raise ClsnetError(TOO_LARGE)
-        task = _task_of(list(parts.values()))
+        parts = all_reduced(self._summed(batches), self.no_sums())
+        return self.with_sums(_summed_task(parts), batches)
+
+    def summarise(self, batches: Iterable[Batch]) -> SummedTask:
+        """Return the sums of what this process is given, of which nothing is learned yet."""
+        return _summed_task(self._summed(lambda: batches))
+
+    def with_sums(self, summed: SummedTask, batches: Batches | None = None) -> AnalyticClassifier:
+        """Take in the sums of one task.
+
+        Parameters
+        ----------
+        summed
+            Its sums, which may be used up.
+        batches
+            Starts another pass over the task, which the diagonal curvature needs.
+        """
+        self.refuse_to_learn()
+        task, full = summed.task, summed.traces
         if self.rule.curvature == "diagonal":
             self._refuse_known(task)
         old = self._without(tasks=self.rule.forgotten(len(self.tasks) + 1))
-        labels = old.labels + [label for label in task.classes if label not in old.labels]
-        full = {key: trace_of(part) for key, part in parts.items()}
+        labels = union(old.labels, task.classes)
         tasks = [*old.tasks, task]
         if self.rule.plain:
             factor = old._extended(list(full.values()))
@@ -142,10 +170,30 @@ class AnalyticClassifier:
             old, labels=labels, omega=omega, calibration=calibration, traces=traces, tasks=tasks
         )
 
+    def for_predicting(self) -> AnalyticClassifier:
+        """Return the weights alone, in single precision: all that predicting needs."""
+        omega = self.consolidated().omega
+        xp = namespace(omega)
+        weights = xp.astype(omega, xp.float32)
+        if not bool(xp.all(xp.isfinite(weights))):
+            raise ClsnetError("these weights are too large for single precision.")
+        return replace(
+            self.consolidated(), omega=weights, traces={}, factor=None, predicts_only=True
+        )
+
+    def refuse_to_learn(self) -> None:
+        """Raise an error if there is nothing to go on learning from."""
+        if self.predicts_only:
+            raise ClsnetError(PREDICTS_ONLY)
+
     def consolidated(self) -> AnalyticClassifier:
         """Return the classifier with weights for everything observed."""
         if not self.stale:
             return self
+        if not self.traces:
+            xp = library(self.device)
+            none = xp.zeros((self.dimension, 0), dtype=xp.float64, device=self.device)
+            return replace(self, omega=none, calibration=Calibration(), stale=False, solution=None)
         traces = {key: t for key, t in self.traces.items() if isinstance(t, FullTrace)}
         weights = self._weights(traces)
         seen = total(list(traces.values()), weights)
@@ -163,9 +211,10 @@ class AnalyticClassifier:
             self,
             # In the layout in which it is saved: another one would round otherwise.
             omega=contiguous(found.omega),
-            calibration=_calibrated(found, sizes),
+            calibration=_calibrated(found, sizes, n_samples),
             stale=False,
             factor=found.factor if as_kept else None,
+            solution=Solution(found.ridge, found.df),
         )
 
     def weighing(self, class_weight: ClassWeight) -> AnalyticClassifier:
@@ -179,16 +228,13 @@ class AnalyticClassifier:
         self, tasks: Collection[int], classes: Collection[Label], exact: bool
     ) -> AnalyticClassifier:
         """Forget tasks or classes: exactly, as if never seen, or (``exact=False``) gracefully."""
+        self.refuse_to_learn()
         if not is_exact(self.rule, self.tasks, tasks, classes):
             if exact:
                 raise ClsnetError(why_not_exact(self.rule, tasks))
             return self.consolidated()._without(tasks, classes)
         left = self._without(tasks, classes)
-        if not left.traces:
-            xp = library(self.device)
-            none = xp.zeros((self.dimension, 0), dtype=xp.float64, device=self.device)
-            return replace(left, omega=none, calibration=Calibration(), stale=False)
-        if self.rule.plain:
+        if self.rule.plain or not left.traces:
             return replace(left, stale=True).consolidated()
         *old, newest = left.traces
         before = replace(left, traces={key: left.traces[key] for key in old})
@@ -248,9 +294,9 @@ class AnalyticClassifier:
             return None
         return self.factor.extended(task[0].rows)
 
-    def _summed(self, batches: Batches) -> dict[Label, Sums]:
-        """Return the sums of a task over all processes, in total or per class."""
-        parts: dict[Label, Sums] = {}
+    def _summed(self, batches: Batches) -> dict[Label, RunningSums]:
+        """Return the sums of what this process is given, in total or per class."""
+        parts: dict[Label, RunningSums] = {}
         for batch in batches():
             groups: list[tuple[Label, Batch]] = [(TOTAL, batch)]
             if self.rule.retain == "classes":
@@ -262,14 +308,14 @@ class AnalyticClassifier:
                 ]
             for key, some in groups:
                 if key not in parts:
-                    parts[key] = self._no_sums()
+                    parts[key] = self.no_sums()
                 parts[key].add(*some)
-        return all_reduced(parts, self._no_sums())
+        return parts
 
-    def _no_sums(self) -> Sums:
+    def no_sums(self) -> RunningSums:
         """Return the sums of nothing; variances would not survive products of single precision."""
         precision = self.rule.precision if self.intercept is None else "float64"
-        return Sums(self.dimension, self.device, precision)
+        return RunningSums(self.dimension, self.device, precision)
 
     def _consolidate(
         self, current: Trace, labels: list[Label], n_tasks: int
@@ -315,7 +361,7 @@ class AnalyticClassifier:
 
     # ------------------------------------------------------------------- memory
 
-    def _compress(self, current: FullTrace, batches: Batches) -> Trace:
+    def _compress(self, current: FullTrace, batches: Batches | None) -> Trace:
         """Keep less than everything of the current task, around its declarative parameters."""
         rule = self.rule
         equations = NormalEquations(current.gram, current.cross, current.n_samples)
@@ -323,6 +369,8 @@ class AnalyticClassifier:
         omega = alone.omega  # Eq. (varOmega)
         if rule.curvature == "low-rank":
             return LowRankTrace.of(current, omega, rule.rank, alone.ridge)
+        if batches is None:
+            raise ClsnetError(NEEDS_SAMPLES)
         F, phantom = plasticity(batches(), current.labels, omega, rule.fisher, rule.phantoms)
         return DiagonalTrace(current.labels, F, F * omega, phantom, current.n_samples)
 
@@ -371,18 +419,25 @@ class AnalyticClassifier:
         )
 
 
-def _task_of(parts: Sequence[Sums]) -> LearnedTask:
-    """Return what is known of a task, given its sums; each class is in one of them."""
-    counts = {label: n for part in parts for label, n in part.counts.items()}
-    weights = {label: weight for part in parts for label, weight in part.weights.items()}
-    return LearnedTask(
+def _summed_task(parts: Mapping[Label, RunningSums]) -> SummedTask:
+    """Return what was summed of a task, each class of which is in one of the parts."""
+    if not parts:
+        raise ClsnetError("this task is empty: there is no batch to learn from.")
+    if not all(part.finite for part in parts.values()):
+        raise ClsnetError(TOO_LARGE)
+    counts = {label: n for part in parts.values() for label, n in part.counts.items()}
+    weights = {label: w for part in parts.values() for label, w in part.weights.items()}
+    task = LearnedTask(
         {label: counts[label] for label in sorted(counts)},  # type: ignore[type-var]
         {label: weight for label, weight in weights.items() if weight != counts[label]},
     )
+    return SummedTask(task, {key: trace_of(part) for key, part in parts.items()})
 
 
-def _calibrated(found: Regression, sizes: np.ndarray) -> Calibration:
+def _calibrated(found: Regression, sizes: np.ndarray, n_samples: float) -> Calibration:
     """Return how the scores of a solution become probabilities, given the sizes of classes."""
+    if found.sums is None or found.squares is None:
+        return Calibration.of_noise(n_samples * found.error / len(sizes))
     return Calibration.of_sums(to_numpy(found.sums), to_numpy(found.squares), sizes, found.df)
 
 

@@ -106,12 +106,28 @@ def left_out_margins(
     n_samples = counts.sum()
     means = sums / counts[:, None]
     within = (squares - sums.T @ means) / (n_samples * (1 - df / n_samples) ** 2)
-    own = np.diagonal(means)
-    leverage = np.clip(own / counts + (df - own.sum()) / n_samples, 0, FITTED)
+    leverage = class_leverages(np.diagonal(means), counts, df)
     means = (means - np.diag(leverage)) / (1 - leverage)[:, None]
     variances = np.diagonal(within)
     variances = variances[:, None] + variances - 2 * within
     return np.diagonal(means)[:, None] - means, np.sqrt(np.maximum(variances, 0))
+
+
+def class_leverages(own: np.ndarray, counts: np.ndarray, df: float) -> np.ndarray:
+    """Return the leverage of the average sample of each class.
+
+    It is the part that the mean of the class explains, and an even share of the rest.
+
+    Parameters
+    ----------
+    own
+        The mean score of each class on its own samples.
+    counts
+        Samples of each class.
+    df
+        Degrees of freedom of the scores.
+    """
+    return np.asarray(np.clip(own / counts + (df - own.sum()) / counts.sum(), 0, FITTED))
 
 
 def sharpness(means: np.ndarray, deviations: np.ndarray, weights: np.ndarray) -> float:

@@ -7,19 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from clsnet.arrays.devices import CPU, Array, Device, library, namespace, to_device
+from clsnet.arrays.devices import (
+    CPU,
+    Array,
+    Device,
+    library,
+    namespace,
+    to_device,
+)
 from clsnet.arrays.linalg import (
     add_gram,
-    contiguous,
     diagonal,
-    double,
-    indices,
     mirror,
-    product,
-    take,
     upper_blocks,
 )
 from clsnet.arrays.ranks import add_up, gathered, n_ranks
+from clsnet.classifier.class_sums import ClassSums
 
 Label = Hashable
 Batch = tuple[Array, ...]  # representations, their labels, and weights if there are any
@@ -28,7 +31,7 @@ PRECISIONS = ("float64", "float32", "tf32", "bfloat16")
 FEW = 2  # rows are kept as they are, before they are multiplied, up to 1 / FEW of the columns
 
 
-class Sums:
+class RunningSums:
     """Gram matrix ``A'A``, class sums ``A'Y`` and class counts of a stream of batches.
 
     A sample of weight w counts as w equal samples: with W the diagonal matrix of weights, the sums
@@ -49,7 +52,7 @@ class Sums:
 
     Examples
     --------
-    >>> seen = Sums(2).add(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array(["cat", "dog"]))
+    >>> seen = RunningSums(2).add(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array(["cat", "dog"]))
     >>> seen.gram
     array([[10., 14.],
            [14., 20.]])
@@ -63,13 +66,13 @@ class Sums:
         self.precision = precision
         self.counts: dict[Label, int] = {}
         self.weights: dict[Label, float] = {}
-        self._class_sums = self._zeros(0)
+        self._classes = ClassSums(dimension, device)
         self._pending: list[Array] = []
         self._gram: Array | None = None
         self._scratch: Array | None = None
 
     @np.errstate(over="ignore", invalid="ignore")  # `finite` tells
-    def add(self, A: Array, y: np.ndarray, weights: np.ndarray | None = None) -> Sums:
+    def add(self, A: Array, y: np.ndarray, weights: np.ndarray | None = None) -> RunningSums:
         """Add one batch.
 
         Parameters
@@ -89,16 +92,11 @@ class Sums:
         for label, n, total in zip(*map(np.ndarray.tolist, (labels, counts, totals)), strict=True):
             self.counts[label] = self.counts.get(label, 0) + n
             self.weights[label] = self.weights.get(label, 0) + total
-        place = {label: i for i, label in enumerate(self.counts)}
-        if len(place) > len(self._class_sums):
-            new = self._zeros(len(place) - len(self._class_sums))
-            self._class_sums = xp.concat([self._class_sums, new])
-        own = indices([place[label] for label in labels.tolist()], self.device)
-        one_hot = xp.astype(own[:, None] == take(own, codes), A.dtype)
+        root: Array | None = None
         if weights is not None:
             root = xp.astype(to_device(weights**0.5, self.device), A.dtype, copy=False)
-            A, one_hot = root[:, None] * A, root * one_hot
-        self._class_sums[own] += double(product(one_hot, A))
+            A = root[:, None] * A
+        self._classes.add(labels.tolist(), codes, A, root)
         if sum(map(len, [*self._pending, A])) <= self.dimension // FEW:
             self._pending.append(xp.asarray(A, copy=True))
         else:
@@ -115,7 +113,7 @@ class Sums:
     ) -> None:
         """Take over sums made elsewhere; `cross` has one column for each label of `counts`."""
         self._gram, self._pending = gram, []
-        self._class_sums = namespace(cross).asarray(cross.T, copy=True)
+        self._classes.set(list(counts), cross)
         self.counts = dict(counts)
         self.weights = dict(counts if weights is None else weights)
 
@@ -158,10 +156,7 @@ class Sums:
 
     def cross(self, labels: Iterable[Label]) -> Array:
         """``A'Y`` with one column per label; zero for a class that was not seen."""
-        place = {label: i for i, label in enumerate(self.counts)}
-        rows = [place.get(label, len(place)) for label in labels]
-        sums = library(self.device).concat([self._class_sums, self._zeros(1)])
-        return contiguous(take(sums, rows).T)
+        return self._classes.columns(list(labels))
 
     def _multiply(self) -> Array:
         """Add the products of pending rows to the upper triangle of the Gram matrix."""
@@ -183,7 +178,7 @@ class Sums:
         return xp.zeros((n_rows, self.dimension), dtype=xp.float64, device=self.device)
 
 
-def all_reduced(parts: dict[Label, Sums], empty: Sums) -> dict[Label, Sums]:
+def all_reduced(parts: dict[Label, RunningSums], empty: RunningSums) -> dict[Label, RunningSums]:
     """Return the sums of all processes together, key by key.
 
     Parameters
@@ -197,7 +192,7 @@ def all_reduced(parts: dict[Label, Sums], empty: Sums) -> dict[Label, Sums]:
         return parts
     told: Any = gathered([[key, part.labels] for key, part in parts.items()])
     everyone: list[dict[Label, list[Label]]] = [dict(map(tuple, one)) for one in told]
-    total: dict[Label, Sums] = {}
+    total: dict[Label, RunningSums] = {}
     for key in dict.fromkeys(key for one in everyone for key in one):
         labels = sorted({label for one in everyone for label in one.get(key, ())})  # type: ignore[type-var]
         part = parts.get(key, empty)
@@ -206,7 +201,7 @@ def all_reduced(parts: dict[Label, Sums], empty: Sums) -> dict[Label, Sums]:
         gram = namespace(part.gram).asarray(part.gram, copy=True)
         for block in upper_blocks(gram):
             block[...] = add_up(block)
-        found = Sums(empty.dimension, empty.device, empty.precision)
+        found = RunningSums(empty.dimension, empty.device, empty.precision)
         found.set(
             gram=mirror(gram),
             cross=add_up(part.cross(labels)),

@@ -7,15 +7,22 @@ from typing import Annotated
 import typer
 
 from clsnet.cli.bench import bench
+from clsnet.cli.correct import correct
 from clsnet.cli.datasets import datasets
 from clsnet.cli.export import export
 from clsnet.cli.forget import forget
 from clsnet.cli.info import info
 from clsnet.cli.learn import learn
+from clsnet.cli.merge import merge
 from clsnet.cli.methods import methods
+from clsnet.cli.page import page
 from clsnet.cli.predict import predict
 from clsnet.cli.pretrain import pretrain
 from clsnet.cli.report import report
+from clsnet.cli.reproduce import reproduce
+from clsnet.cli.serve import serve
+from clsnet.cli.sort import sort
+from clsnet.cli.test import test
 from clsnet.cli.undo import undo
 
 app = typer.Typer(
@@ -55,10 +62,43 @@ app.command(
     "clsnet predict pets.clsnet img1.jpg inbox --top 3\n\n"
     "clsnet predict pets.clsnet inbox --json"
 )(predict)
-app.command(epilog="Example: clsnet forget pets.clsnet dog")(forget)
-app.command(epilog="Example: clsnet info pets.clsnet")(info)
+app.command(
+    epilog="Examples:\n\n"
+    "clsnet test pets.clsnet photos/labelled\n\n"
+    "clsnet test pets.clsnet photos/labelled -o test.html"
+)(test)
+app.command(
+    epilog="Examples:\n\n"
+    "clsnet correct pets.clsnet photos/dog/img7.jpg cat\n\n"
+    "clsnet correct pets.clsnet img8.jpg img9.jpg rabbit --new"
+)(correct)
+app.command(
+    epilog="Examples:\n\n"
+    "clsnet forget pets.clsnet dog\n\n"
+    "clsnet forget pets.clsnet --photo photos/dog/img7.jpg"
+)(forget)
+app.command(
+    epilog="Examples:\n\n"
+    "clsnet sort pets.clsnet inbox --into sorted\n\n"
+    "clsnet sort pets.clsnet inbox --into sorted --move --go\n\n"
+    "clsnet sort --undo sorted"
+)(sort)
+app.command(
+    epilog="Examples:\n\n"
+    "clsnet merge here.clsnet there.clsnet -o both.clsnet\n\n"
+    "clsnet merge here.clsnet there.clsnet -o both.clsnet --rename there.clsnet:tabby=cat"
+)(merge)
+app.command(
+    epilog="Examples:\n\nclsnet info pets.clsnet\n\nclsnet info pets.clsnet --card > pets.md"
+)(info)
 app.command(epilog="Example: clsnet export pets.clsnet pets.onnx")(export)
 app.command(epilog="Example: clsnet undo pets.clsnet")(undo)
+app.command(epilog="Example: clsnet page pets.clsnet")(page)
+app.command(
+    epilog="Examples:\n\n"
+    "clsnet serve pets.clsnet --port 8000\n\n"
+    "clsnet serve pets.clsnet --host 0.0.0.0 --port 8000 --token-file token.txt --workers 2"
+)(serve)
 app.command(
     epilog="Examples:\n\n"
     "clsnet bench FashionMNIST-10/5\n\n"
@@ -71,5 +111,11 @@ app.command(
     "clsnet pretrain folder:photos --objective simsiam --out photos.safetensors"
 )(pretrain)
 app.command(epilog="Example: clsnet report results -o report.html")(report)
+app.command(
+    epilog="Examples:\n\n"
+    "clsnet reproduce\n\n"
+    "clsnet reproduce all --from results -o page.html\n\n"
+    "clsnet reproduce terms trade-off --quick"
+)(reproduce)
 app.command(epilog="Example: clsnet methods")(methods)
 app.command(epilog="Example: clsnet datasets")(datasets)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
+
+    from clsnet.images import Report
 
 
 def bars(console: Console) -> Progress:
@@ -31,3 +35,15 @@ def bars(console: Console) -> Progress:
         transient=True,
         disable=not console.is_terminal,
     )
+
+
+@contextmanager
+def loading(console: Console) -> Iterator[Report]:
+    """Yield what a data set is told to report to while it is loaded: one bar."""
+    with bars(console) as progress:
+        bar = progress.add_task("", total=None, said="")
+
+        def report(stage: str, done: int, total: int) -> None:
+            progress.update(bar, description=stage, completed=done, total=total or None)
+
+        yield report

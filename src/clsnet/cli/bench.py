@@ -10,19 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clsnet.cli.bars import bars
+from clsnet.cli.bars import loading
+from clsnet.cli.running import name_of, run_jobs
 from clsnet.errors import ClsnetError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.progress import TaskID
-
     from clsnet.cli.console import PlainConsole
-    from clsnet.data import TaskSequence
-    from clsnet.evaluation.harness import Job
-    from clsnet.evaluation.pool import Finished
-    from clsnet.reporting.tables import Summary
+    from clsnet.evaluation.summaries import Summary
 
 
 class Preset(enum.StrEnum):
@@ -105,7 +101,7 @@ def bench(
         bool, typer.Option("--strict", help="Stop at a folder's first unreadable image.")
     ] = False,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Runs side by side; as many as cores if not given.")
+        int | None, typer.Option(min=1, help="Number of parallel runs; one per core by default.")
     ] = None,
 ) -> None:
     """Learn a task sequence with one or more methods, and compare with the paper.
@@ -119,8 +115,8 @@ def bench(
     from clsnet.evaluation.harness import Job, check_backbone, check_protocol, network_digest
     from clsnet.evaluation.pretrained_classes import check_not_pretrained
     from clsnet.evaluation.store import check_writable
+    from clsnet.evaluation.summaries import summarise
     from clsnet.methods import check_options, get_method
-    from clsnet.reporting.tables import summarise
 
     console = PlainConsole(quiet=rank() > 0)
     options = dict(_parsed(text) for text in option or ())
@@ -133,14 +129,8 @@ def bench(
             check_backbone(one)
         check_options(one, options, preset)
     check_writable(out)
-    with bars(console) as progress:
-        bar = progress.add_task("", total=None, said="")
-
-        def report(stage: str, done: int, total: int) -> None:
-            progress.update(bar, description=stage, completed=done, total=total or None)
-
+    with loading(console) as report:
         tasks = load_sequence(sequence, data, report, strict)
-        progress.remove_task(bar)
     tell_skipped(console, tasks.dataset.skipped)
     seeing = [one for one in chosen if "backbone" in options or one.presets]
     frozen = options.get("backbone", "auto")
@@ -166,12 +156,12 @@ def bench(
     workers = jobs or min(len(todo), os.cpu_count() or 1)
     if n_ranks() > 1:
         workers = 1  # each run is the work of all processes
-    runs, failed = _run(todo, tasks, data, workers, console)
+    runs, failed = run_jobs(todo, tasks, data, workers, console)
     if runs:
         _print(console, summarise(runs))
         console.tell(f"Results: {out / tasks.name}")
     for end in failed:
-        console.tell(f"{_name(end.job)} failed: {end.reason}", style="red")
+        console.tell(f"{name_of(end.job)} failed: {end.reason}", style="red")
     if failed:
         raise typer.Exit(1)
 
@@ -188,62 +178,15 @@ def _parsed(text: str) -> tuple[str, Any]:
     return name, tuple(literal) if isinstance(literal, list) else literal
 
 
-def _run(
-    jobs: list[Job], sequence: TaskSequence, data: Path | None, workers: int, console: PlainConsole
-) -> tuple[list[dict[str, Any]], list[Finished]]:
-    """Run what is not there yet; return all runs and the jobs that failed."""
-    from clsnet.evaluation.pool import run_all
-    from clsnet.evaluation.protocol import TESTED
-
-    runs, missing, failed = [], [], []
-    for job in jobs:
-        run = job.stored(sequence)
-        if run is None:
-            missing.append(job)
-        else:
-            console.tell(f"{_name(job)}: found in {job.path(sequence)}")
-            runs.append(run)
-    with bars(console) as progress:
-        lines: dict[Job, TaskID] = {}
-        total = progress.add_task("all runs", total=len(missing), said="", visible=len(missing) > 1)
-
-        def show(job: Job, task: int, stage: str, accuracy: float | None) -> None:
-            if job not in lines:
-                lines[job] = progress.add_task(_name(job), total=sequence.n_tasks, said="")
-            so_far = "" if accuracy is None else f", accuracy {accuracy:.4f}"
-            place = f"task {task + 1}/{sequence.n_tasks}"
-            progress.update(lines[job], completed=task, said=f"{place}, {stage}{so_far}")
-            if stage == TESTED and not console.is_terminal:
-                console.tell(f"{_name(job)}: {place}{so_far}")
-
-        for end in run_all(missing, sequence, data, workers, show):
-            if end.job in lines:
-                progress.remove_task(lines.pop(end.job))
-            progress.advance(total)
-            if end.run is None:
-                failed.append(end)
-                console.tell(f"{_name(end.job)}: failed", style="red")
-            else:
-                runs.append(end.run)
-                accuracy, seconds = end.run["avg_acc"], end.run["seconds"]["learn"]
-                console.tell(
-                    f"{_name(end.job)}: accuracy {accuracy:.4f}, learned in {seconds:.1f} s"
-                )
-    return runs, failed
-
-
-def _name(job: Job) -> str:
-    return f"{job.method}, order {job.index}"
-
-
 def _print(console: PlainConsole, summaries: Sequence[Summary]) -> None:
     from rich.table import Table
 
     from clsnet.evaluation.protocol import DEMO, PROTOCOLS
+    from clsnet.experiments.published import paper_row
     from clsnet.methods import get_method
     from clsnet.reporting.differences import HEADING, difference_text, differences
     from clsnet.reporting.notes import notes
-    from clsnet.reporting.paper import paper_row
+    from clsnet.reporting.paper import published_accuracy
     from clsnet.reporting.tables import megabytes, number
 
     for summary in summaries:
@@ -272,26 +215,27 @@ def _print(console: PlainConsole, summaries: Sequence[Summary]) -> None:
             megabytes(summary.mean("memory", "model_mb"), summary.mean("memory", "exemplar_mb")),
             *[number(summary.network_mb or None, 2)] * len(network),
         )
-    for name in dict.fromkeys(get_method(summary.method).paper for summary in summaries):
-        published = paper_row(summaries[0].sequence, name)
-        if published is not None:
-            table.add_row(
-                f"{name} in the paper",
-                number(published.avg_acc),
-                number(None),
-                number(published.bwt),
-                number(published.fwt),
-                number(published.seconds, 1),
-                megabytes(published.model_mb, published.exemplar_mb),
-                style="dim",
-            )
+    sequence = summaries[0].sequence
+    names = dict.fromkeys(get_method(summary.method).paper for summary in summaries)
+    published = {name: theirs for name in names if (theirs := paper_row(sequence, name))}
+    for name, theirs in published.items():
+        table.add_row(
+            f"{name} in the paper",
+            published_accuracy(sequence, theirs),
+            number(None),
+            number(theirs.bwt),
+            number(theirs.fwt),
+            number(theirs.seconds, 1),
+            megabytes(theirs.model_mb, theirs.exemplar_mb),
+            style="dim",
+        )
     console.print(table)
     found = differences(summaries)
     for summary, difference in zip(summaries, found, strict=True):
         if difference is not None:
             said = f"{summary.title}, {HEADING}: {difference_text(difference)}"
             console.tell(said)
-    for note in notes(summaries, found):
+    for note in notes(summaries, found, published.values()):
         console.tell(note)
     if any(summary.protocol == DEMO for summary in summaries):
         console.tell(f"{PROTOCOLS[DEMO]}.", style="bold red")

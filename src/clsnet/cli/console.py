@@ -10,6 +10,8 @@ from rich.segment import Segment
 
 from clsnet.cli.output import PlainStream, plain
 
+WIDTH = 80
+
 
 class PlainConsole(Console):
     r"""A console whose control characters are its own; no markup is read from what it prints.
@@ -25,6 +27,8 @@ class PlainConsole(Console):
         if isinstance(stream, PlainStream):
             stream = stream.stream  # colours are control characters
         super().__init__(file=stream, quiet=quiet, markup=False, emoji=False, highlight=False)
+        if not self.width:  # COLUMNS=0, where a table would be nothing
+            self.width = WIDTH
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None

@@ -6,7 +6,7 @@ from __future__ import annotations
 def datasets() -> None:
     """List every data set, its size, and whether it is here already.
 
-    A sequence is DATASET-C/T: C classes in T tasks of equal size; or folder:PATH/T, a folder
+    A sequence is DATASET-C/T: C classes in T tasks; or folder:PATH/T, a folder
     that holds one folder of images for each class. "bring it": put the files that are named
     into a folder, and give that as --data.
     """

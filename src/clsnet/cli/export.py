@@ -17,18 +17,17 @@ def export(
 ) -> None:
     """Write a model as one ONNX file, which answers as clsnet predict does.
 
-    It takes a batch of photos as bytes, and gives probabilities, how familiar each photo is, and
+    It takes a decoded photo of any size, and gives probabilities, how familiar each photo is, and
     whether it is one of the known classes. Names of the classes, and how to prepare a photo, are
     in its metadata.
     """
     from clsnet.cli.output import echo
-    from clsnet.cli.showing import many
     from clsnet.photos import export as export_model
+    from clsnet.photos.wording import many
 
     done = export_model(model, out, allow=allow_network or ())
-    size = done.image_size
     echo(f"Wrote {done.path}: {many(len(done.classes), 'class')}, {done.size:,} bytes.")
-    echo(f"Input: images, bytes of shape (n, {size}, {size}, 3), red, green and blue.")
+    echo("Input: images, a decoded photo of any size, bytes of shape (n, height, width, channels).")
     echo("Outputs: probabilities, familiarity, known.")
     if done.difference is None:
         echo("Not checked: that needs onnxruntime (pip install 'clsnet[export]').")

@@ -1,4 +1,4 @@
-"""``clsnet forget``: make a model forget classes."""
+"""``clsnet forget``: make a model forget classes, or single photos."""
 
 from __future__ import annotations
 
@@ -15,11 +15,20 @@ def forget(
     classes: Annotated[
         list[str] | None, typer.Argument(metavar="CLASS...", help="Classes to forget.")
     ] = None,
+    photos: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--photo",
+            metavar="PATH",
+            help="A photo to forget, or a folder of them: the very file that was learned. May be "
+            "given several times.",
+        ),
+    ] = None,
     purge: Annotated[
         bool,
         typer.Option(
             "--purge",
-            help="Also remove the version before and what a killed command left, so that nothing "
+            help="Also remove the previous version and what a killed command left, so that nothing "
             "of the classes remains; then clsnet undo cannot bring them back.",
         ),
     ] = False,
@@ -29,21 +38,37 @@ def forget(
     ] = None,
     allow_network: AllowNetwork = None,
 ) -> None:
-    """Forget classes: but for dates, the file becomes that of a model that never saw them."""
-    from clsnet.cli.output import echo, say
-    from clsnet.cli.showing import many
-    from clsnet.photos import forget as forget_classes
+    """Forget classes; except for dates, the file becomes that of a model that never saw them.
 
-    gone = forget_classes(
-        model, classes or [], purge=purge, cache=cache, say=say, allow=allow_network or ()
-    )
+    Or forget single photos: the weights become those of a model that never saw them.
+    """
+    from clsnet.cli.console import PlainConsole
+    from clsnet.cli.output import echo, say
+    from clsnet.cli.showing import progress
+    from clsnet.photos import forget as forget_classes
+    from clsnet.photos.wording import many
+
+    with progress(PlainConsole(stderr=True)) as report:
+        gone = forget_classes(
+            model,
+            classes or [],
+            photos=photos or [],
+            purge=purge,
+            cache=cache,
+            report=report,
+            say=say,
+            allow=allow_network or (),
+        )
     for label, n in gone.counts.items():
         echo(f"Forgot {label}: {many(n, 'photo')}, its sums and its files' digests.")
+    for label, n in gone.photos.items():
+        last = "" if label in gone.left else ": it has none left and is no longer a class"
+        echo(f"Forgot {many(n, 'photo')} of {label}{last}.")
     if cache:
         echo(f"Removed the cached features of {many(gone.cached, 'photo')}.")
     echo(f"{many(len(gone.left), 'class')} left: {', '.join(gone.left) or '-'}.")
     echo(f"The file went from {gone.size_before:,} to {gone.size:,} bytes.")
     if gone.before:
-        echo(f"{gone.before} still knows all, for clsnet undo: --purge removes it.")
+        echo(f"{gone.before} still knows all, for clsnet undo; --purge removes it.")
     else:
         echo("Nothing else of it is left beside the file.")

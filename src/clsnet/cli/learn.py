@@ -9,54 +9,71 @@ import typer
 
 from clsnet.cli.allowing import AllowNetwork
 
+DOUBTS = 5
+
 if TYPE_CHECKING:
     from clsnet.cli.console import PlainConsole
-    from clsnet.photos.estimate import Estimate
-
-PAIRS = 5
+    from clsnet.photos.doubts import Doubt
 
 
 def learn(
-    model: Annotated[Path, typer.Argument(help="File of the model; made if it is not there.")],
+    model: Annotated[
+        Path, typer.Argument(help="File of the model; it is created if it does not exist.")
+    ],
     folder: Annotated[Path, typer.Argument(help="Holds one folder of photos for each class.")],
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="fast|best",
+            help="For a new model: fast (the default) is EfficientNet-Lite0; best is "
+            "EfficientNet-Lite0, 1 and 2 side by side, more accurate and about four times slower.",
+        ),
+    ] = None,
     backbone: Annotated[
         str | None,
         typer.Option(
-            help="Frozen network of a new model: efficientnet-lite0 if not given, "
-            "FILE.safetensors of clsnet pretrain, hf:NAME or timm:NAME."
+            help="Another frozen network for a new model: FILE.safetensors of clsnet pretrain, "
+            "hf:NAME or timm:NAME."
         ),
     ] = None,
     keep: Annotated[
         str | None,
         typer.Option(
             metavar="classes|total",
-            help="Of a new model: sums over each class, so that any can be forgotten (if not "
-            "given), or only over all in total, in a file that hardly grows.",
+            help="For a new model: keep sums for each class, so that any class can be forgotten "
+            "(the default), or only in total, which makes a smaller file.",
         ),
     ] = None,
     self_contained: Annotated[
         bool,
         typer.Option(
             "--self-contained",
-            help="From now on hold the frozen network's weights in the file too.",
+            help="Also store the frozen network's weights in the file, from now on.",
         ),
+    ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Learn nothing if the class of a photo may be wrong."),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be learned.")
     ] = False,
     allow_network: AllowNetwork = None,
 ) -> None:
-    """Learn the photos of a folder: new classes, or more of known ones.
+    """Learn the photos of a folder: new classes, or more photos of known ones.
 
-    No photo is kept, only sums over the photos. Files learned before are left out. A fifth of
-    the new photos is held out first, to estimate how many the model will recognise, and then
-    learned too. Until all is learned the model stays as it was; clsnet undo brings it back.
+    No photo is kept, only sums over the photos. Photos that were learned before are skipped. The
+    accuracy is estimated from the sums, for all classes known by then. The model changes only when
+    everything is learned; clsnet undo restores the previous version.
     """
     from clsnet.arrays.ranks import rank
+    from clsnet.cli.alike import grouped
     from clsnet.cli.console import PlainConsole
     from clsnet.cli.output import say
-    from clsnet.cli.showing import many, progress
+    from clsnet.cli.showing import progress, told_expectation
     from clsnet.photos import learn as learn_folder
+    from clsnet.photos.doubts import DoubtfulLabels
+    from clsnet.photos.wording import many
 
     first = rank() == 0  # of several processes one speaks for all
     console = PlainConsole(quiet=not first)
@@ -66,8 +83,10 @@ def learn(
                 model,
                 folder,
                 backbone=backbone,
+                preset=preset,
                 keep=keep,
                 self_contained=self_contained,
+                strict=strict,
                 dry_run=dry_run,
                 report=report,
                 say=say,
@@ -76,7 +95,10 @@ def learn(
     except KeyboardInterrupt:
         say(f"{model} is as it was.")
         raise
-    for line in [*learned.unreadable, *learned.warnings] if first else ():
+    except DoubtfulLabels as error:
+        _print_doubts(console, error.doubts, len(error.doubts))
+        raise
+    for line in grouped([*learned.unreadable, *learned.warnings]) if first else ():
         say(line)
     if learned.unreadable and first:
         say(f"{many(len(learned.unreadable), 'photo')} could not be read: left out.")
@@ -91,19 +113,20 @@ def learn(
     verb = "Would learn" if dry_run else "Learned"
     console.tell(f"{verb} {total} of {many(len(learned.counts), 'class')}{known}.")
     if not dry_run:
-        _print(console, learned.outcome)
+        _print_doubts(console, learned.doubts, DOUBTS)
+        for line in told_expectation(learned.expectation, learned.totals):
+            console.tell(line)
         console.tell(f"Model: {model}")
 
 
-def _print(console: PlainConsole, estimate: Estimate | None) -> None:
-    from clsnet.cli.showing import many
+def _print_doubts(console: PlainConsole, doubts: list[Doubt], most: int) -> None:
+    """List photos whose class may be wrong."""
+    from clsnet.photos.wording import many
 
-    if estimate is None:
-        console.tell("Too few photos or classes for an estimate of the accuracy.")
+    if not doubts:
         return
-    tested, right = sum(estimate.tested.values()), sum(estimate.right.values())
-    held = f"{right} of {many(tested, 'photo')} held out"
-    console.tell(f"Estimated accuracy: {right / tested:.1%} ({held}).")
-    for label, other, n in estimate.confused[:PAIRS]:
-        of = many(estimate.tested[label], "photo")
-        console.tell(f"  {label} taken for {other}: {n} of {of}")
+    console.tell(f"The class of {many(len(doubts), 'photo')} may be wrong:")
+    for doubt in doubts[:most]:
+        console.tell(f"  {doubt.path} in {doubt.label}: {doubt.why}")
+    if len(doubts) > most:
+        console.tell(f"  and {many(len(doubts) - most, 'other')} (--strict lists all)")

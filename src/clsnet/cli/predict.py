@@ -28,23 +28,25 @@ def predict(
         typer.Option(
             min=0,
             max=0.99,
-            help="Say 'none of these' of photos that fit worse than this share of the photos held "
-            "out while learning did; 0 always names a class.",
+            help="Share of photos of known classes that may be rejected as 'none of these'; "
+            "0 always names a class.",
         ),
     ] = 0.05,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     allow_network: AllowNetwork = None,
 ) -> None:
-    """Say what photos show, with probabilities, or that it is none of the known classes.
+    """Name the class of each photo, with a probability, or say that it is none of these.
 
-    Probabilities tell which class it is if it is one of them. Exit status 1 means that some
-    photos could not be read.
+    A probability says which class it is, if it is one of the known ones. Exit status 1 means that
+    some photos could not be read.
     """
+    from clsnet.cli.alike import grouped
     from clsnet.cli.console import PlainConsole
     from clsnet.cli.output import say
-    from clsnet.cli.showing import many, progress
+    from clsnet.cli.showing import progress
     from clsnet.photos import predict as predict_photos
+    from clsnet.photos.wording import many
 
     if as_json and as_csv:
         raise ClsnetError("give --json or --csv, not both.")
@@ -59,7 +61,7 @@ def predict(
     else:
         _print_table(found)
     unreadable = [one.unreadable for one in found if one.unreadable]
-    for line in unreadable:
+    for line in grouped(unreadable):
         say(line)
     if unreadable:
         say(f"{many(len(unreadable), 'photo')} could not be read.")
@@ -85,11 +87,12 @@ def _print_csv(found: list[Prediction], top: int) -> None:
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
     more = [f"{name}_{i}" for i in range(1, top + 1) for name in ("class", "probability")]
-    writer.writerow(["file", "class", *more])
+    writer.writerow(["file", "class", *more, "error"])
     for one in found:
-        if not one.unreadable:
-            cells = [part for label, chance in one.top for part in (cell(label), f"{chance:.4f}")]
-            writer.writerow([cell(one.path), cell(one.label or NONE), *cells])
+        label = "" if one.unreadable else one.label or NONE
+        cells = [part for name, chance in one.top for part in (cell(name), f"{chance:.4f}")]
+        cells += [""] * (len(more) - len(cells))
+        writer.writerow([cell(one.path), cell(label), *cells, cell(one.unreadable)])
 
 
 def _print_table(found: list[Prediction]) -> None:

@@ -46,7 +46,7 @@ def pretrain(
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
-    """Train a network from scratch on the classes that a task sequence leaves over.
+    """Train a network from scratch on the classes that a task sequence does not use.
 
     Unfinished training is kept beside the weights; the same command goes on where it was stopped.
     """

@@ -15,7 +15,7 @@ def report(
         typer.Option("--output", "-o", help="The page to write; FILE.md holds the tables alone."),
     ] = Path("report.html"),
 ) -> None:
-    """Make one self-contained HTML page of every run below a folder.
+    """Make one self-contained HTML page from every run in a folder and below it.
 
     Its figures are also written as SVG and PNG files, to a folder beside the page. Runs of several
     seeds, and of methods on the same test samples, are put together wherever they lie below it.

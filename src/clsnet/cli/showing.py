@@ -6,23 +6,31 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from clsnet.photos.wording import many
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from clsnet.photos.record import Change
+    from clsnet.photos.expectation import Expectation
+
+PAIRS = 5
+WORTH_TELLING = 0.01  # share of the photos of a class
 
 
-def many(n: int, thing: str) -> str:
-    """Return a number of things."""
-    if n == 1:
-        return f"1 {thing}"
-    return f"{n:,} {thing}{'es' if thing.endswith('s') else 's'}"
-
-
-def told(change: Change) -> str:
-    """Return a change as a part of a sentence."""
-    photos = many(sum(change.counts.values()), "photo")
-    return f"learned {photos} of {many(len(change.counts), 'class')} from {change.folder}"
+def told_expectation(
+    expectation: Expectation | None, counts: dict[str, int], most: int | None = PAIRS
+) -> list[str]:
+    """Return lines that say what to expect, given the photos of each class."""
+    accuracy = None if expectation is None else expectation.accuracy(counts)
+    if expectation is None or accuracy is None:
+        return ["Too few photos or classes for an estimate of the accuracy."]
+    share, low, high = accuracy
+    pairs = [pair for pair in expectation.confused if pair[2] >= WORTH_TELLING][:most]
+    classes = many(len(expectation.right), "class")
+    return [
+        f"Estimated accuracy on new photos of {classes}: {share:.1%} ({low:.1%} to {high:.1%})",
+        *(f"  {part:.0%} of {label} would be taken for {other}" for label, other, part in pairs),
+    ]
 
 
 @contextmanager

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def tell_skipped(console: PlainConsole, lines: Sequence[str]) -> None:
     """Print a line about each file, and how many there are."""
-    from clsnet.cli.showing import many
+    from clsnet.photos.wording import many
 
     for line in lines:
         console.tell(line, style="yellow")

@@ -9,14 +9,14 @@ import typer
 
 
 def undo(model: Annotated[Path, typer.Argument(help="File of the model.")]) -> None:
-    """Undo the last learn or forget; the second time, do it again."""
+    """Undo the last learn, correct, forget or merge; a second undo redoes it."""
     from clsnet.cli.output import echo, say
-    from clsnet.cli.showing import many, told
     from clsnet.photos import undo as take_back
+    from clsnet.photos.telling import told_undone
+    from clsnet.photos.wording import many
 
     done = take_back(model, say=say)
     verb = "Done again" if done.again else "Undone"
-    what = told(done.change) if done.change else f"forgot {many(done.forgotten, 'class')}"
-    echo(f"{verb}: {what} ({done.date}).")
+    echo(f"{verb}: {told_undone(done)} ({done.date}).")
     names = ", ".join(done.classes) or "-"
     echo(f"{many(len(done.classes), 'class')} known: {names}.")

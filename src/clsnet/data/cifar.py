@@ -18,8 +18,9 @@ from clsnet.storage.pickles import read_pickle
 
 SHAPE = (3, 32, 32)
 N_PIXELS = 3 * 32 * 32
-MOST_BYTES = 1 << 28  # either set has less than 190 MB
+MOST_BYTES = 200_000_000  # either set has less than 190 MB
 MOST_MEMBERS = 100
+LONGEST_NAME = 1 << 16  # which tarfile reads by itself
 
 Contents = dict[str, bytes]
 Part = tuple[npt.NDArray[np.uint8], Labels]
@@ -147,34 +148,53 @@ def _read(folder: Path, edition: Edition) -> Contents:
 def _unpack(archive: Path, edition: Edition) -> Contents:
     contents = {}
     try:
-        with gzip.open(archive) as packed, _opened(packed) as tar:
-            for member in itertools.islice(tar, MOST_MEMBERS):
-                name = Path(member.name).name
-                if name in edition.files and (file := tar.extractfile(member)):
-                    contents[name] = file.read()
+        with gzip.open(archive) as packed:
+            file: Any = _Bounded(packed)
+            with tarfile.open(fileobj=file, mode="r:") as tar:
+                for member in itertools.islice(tar, MOST_MEMBERS):
+                    name = Path(member.name).name
+                    if name in edition.files and member.isreg():
+                        contents[name] = file.whole(tar, member)
     except (OSError, EOFError, ValueError, zlib.error, tarfile.TarError) as error:
         raise ClsnetError(f"cannot read {archive}: {error}; replace it by a good copy") from error
     return contents
 
 
-def _opened(packed: Any) -> tarfile.TarFile:
-    bounded: Any = _Bounded(packed)
-    return tarfile.open(fileobj=bounded, mode="r|")
-
-
 class _Bounded:
-    """A file of which only so much can be read, as a small archive may unpack to anything."""
+    """A file of which only so much can be read, as a small archive may unpack to anything.
+
+    All lengths are refused before anything is unpacked.
+    """
 
     def __init__(self, file: Any) -> None:
         self.file = file
+        self.tell = file.tell
+        self.at_once = LONGEST_NAME
         self.left = MOST_BYTES
 
+    def seek(self, place: int) -> None:
+        _check(place <= MOST_BYTES)
+        self.file.seek(place)
+
     def read(self, size: int) -> bytes:
-        self.left -= size
-        if self.left < 0:
-            raise ValueError(f"it unpacks to more than {MOST_BYTES:,} bytes")
+        _check(size <= self.at_once and self.tell() + size <= MOST_BYTES)
         taken: bytes = self.file.read(size)
         return taken
+
+    def whole(self, tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+        """Return the contents of a member, which may be longer than it is in the archive."""
+        self.left -= member.size
+        _check(0 <= self.left <= MOST_BYTES)
+        self.at_once = member.size
+        file: Any = tar.extractfile(member)
+        contents: bytes = file.read()
+        self.at_once = LONGEST_NAME
+        return contents
+
+
+def _check(fits: bool) -> None:
+    if not fits:
+        raise ValueError(f"it unpacks to more than {MOST_BYTES:,} bytes")
 
 
 def _part(cifar: Cifar, place: Path, contents: Contents, names: tuple[str, ...]) -> Part:

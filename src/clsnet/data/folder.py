@@ -12,7 +12,7 @@ import numpy.typing as npt
 from clsnet.data.dataset import Dataset, Labels
 from clsnet.errors import ClsnetError
 from clsnet.images import Images, Report
-from clsnet.images.decode import ENDINGS
+from clsnet.images.endings import PLAIN
 from clsnet.storage.files import at_home
 
 SIZE = 224
@@ -90,7 +90,7 @@ def folder_classes(path: Path) -> tuple[str, ...]:
 
 def labelled_images(folder: Path, classes: Sequence[str]) -> tuple[list[str], Labels]:
     """List the images in each class's folder, and their classes as indices."""
-    files = [sorted(_files(folder / name)) for name in classes]
+    files = [sorted(image_files(folder / name)) for name in classes]
     labels = np.repeat(np.arange(len(classes)), [len(names) for names in files])
     return [file for names in files for file in names], labels
 
@@ -100,11 +100,12 @@ def _parts(path: Path) -> list[Path]:
     return parts if all(part.is_dir() for part in parts) else [path]
 
 
-def _files(folder: Path) -> Iterator[str]:
+def image_files(folder: Path) -> Iterator[str]:
+    """Yield the images in a folder and in all folders inside, but for hidden ones."""
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
-            if name.lower().endswith(ENDINGS) and not name.startswith("."):
+            if name.lower().endswith(PLAIN) and not name.startswith("."):
                 yield os.path.join(place, name)  # noqa: PTH118  (a million paths as plain strings)
 
 

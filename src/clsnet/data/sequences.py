@@ -16,6 +16,7 @@ Order = tuple[tuple[int, ...], ...]
 """The classes of each task, task after task."""
 
 NUMBER = "([1-9][0-9]{0,8})"
+DIVISION = rf"(?:[Bb]{NUMBER}\+)?{NUMBER}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,7 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class TaskSequence:
-    """A data set whose classes come in tasks of equal size.
+    """A data set whose classes come in tasks, as equal in size as possible.
 
     Attributes
     ----------
@@ -39,6 +40,8 @@ class TaskSequence:
         How many of the data set's classes come, in how many tasks; the others are base classes.
     spec
         What `load_sequence` was asked for; asked again, it loads the same.
+    first
+        How many classes the first task has, where it has a number of its own.
 
     Examples
     --------
@@ -58,13 +61,29 @@ class TaskSequence:
     n_classes: int
     n_tasks: int
     spec: str = ""
+    first: int | None = None
 
     @property
     def name(self) -> str:
         """The sequence's canonical name; CIFAR-100 says already how many classes it has."""
         name, n = self.dataset.name, len(self.dataset.class_names)
         whole = self.n_classes == n and name.endswith(f"-{n}")
-        return f"{name if whole else f'{name}-{self.n_classes}'}/{self.n_tasks}"
+        tasks = f"B{self.first}+{self.n_tasks - 1}" if self.first else str(self.n_tasks)
+        return f"{name if whole else f'{name}-{self.n_classes}'}/{tasks}"
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many classes each task has.
+
+        Examples
+        --------
+        >>> from clsnet.data import load_sequence
+        >>> load_sequence("Digits-10/3").sizes, load_sequence("Digits-10/B5+2").sizes
+        ((4, 3, 3), (5, 3, 2))
+        """
+        if self.first is None:
+            return _divided(self.n_classes, self.n_tasks)
+        return (self.first, *_divided(self.n_classes - self.first, self.n_tasks - 1))
 
     def order(self, seed: int, index: int, shuffle: str = "classes") -> Order:
         """Shuffle the classes into tasks.
@@ -83,11 +102,14 @@ class TaskSequence:
             raise ClsnetError(f"seed {seed} and order {index} must both be 0 or more")
         by_index = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,)))
         used = np.sort(self._shuffled(seed)[: self.n_classes])
+        sizes = np.array(self.sizes)
         if shuffle == "classes":
-            tasks = by_index.permutation(used).reshape(self.n_tasks, -1)
+            tasks = _cut(by_index.permutation(used), sizes)
         else:
-            tasks = by_index.permutation(used.reshape(self.n_tasks, -1))
-        return tuple(tuple(classes) for classes in tasks.tolist())
+            place = by_index.permutation(self.n_tasks)  # of each task, among neighbouring classes
+            cut = _cut(used, sizes[np.argsort(place)])
+            tasks = [cut[i] for i in place]
+        return tuple(tuple(classes.tolist()) for classes in tasks)
 
     def base_classes(self, seed: int) -> tuple[int, ...]:
         """Return the classes that no order of this seed holds, to pretrain on.
@@ -144,9 +166,12 @@ def load_sequence(
     Parameters
     ----------
     name
-        `DATASET-C/T`: C classes of the data set in T tasks. A data set may be named after its
-        number of classes: CIFAR-100/10 is all of CIFAR-100, CIFAR-100-50/5 is half of it.
-        `folder:PATH/T`: all classes of a folder that `load_folder` loads.
+        `DATASET-C/T`: C classes of the data set in T tasks. Where T does not divide C, the first
+        tasks have one class more than the others. `DATASET-C/BN+T`: N classes in the first task,
+        then the other C - N in T more tasks; TinyImageNet-200/B100+10 is half of the classes, then
+        ten tasks of ten. A data set may be named after its number of classes: CIFAR-100/10 is all
+        of CIFAR-100, CIFAR-100-50/5 is half of it.
+        `folder:PATH/T`, `folder:PATH/BN+T`: all classes of a folder that `load_folder` loads.
     root, report
         As for `load_dataset`; a folder's relative path starts at the root, if given.
     strict
@@ -155,36 +180,65 @@ def load_sequence(
     Examples
     --------
     >>> from clsnet.data import load_sequence
-    >>> load_sequence("Digits-10/3")
+    >>> load_sequence("Digits-10/B4+3").order(seed=0, index=0)
+    ((4, 9, 8, 7), (5, 3), (0, 1), (2, 6))
+    >>> load_sequence("Digits-10/11")
     Traceback (most recent call last):
         ...
-    clsnet.errors.ClsnetError: 'Digits-10/3': 10 classes do not divide into 3 equal tasks
+    clsnet.errors.ClsnetError: 'Digits-10/11': 10 classes are too few for 11 tasks
     """
-    if folder := re.fullmatch(rf"folder:(.+)/{NUMBER}", name, re.IGNORECASE | re.DOTALL):
-        path, n_tasks = (root or Path()) / folder[1], int(folder[2])
+    if folder := re.fullmatch(rf"folder:(.+)/{DIVISION}", name, re.IGNORECASE | re.DOTALL):
+        path = (root or Path()) / folder[1]
         n_classes = len(folder_classes(path))
-        _check_division(name, n_classes, n_tasks)
-        return TaskSequence(load_folder(path, strict, report), n_classes, n_tasks, name)
-    parts = re.fullmatch(rf"(.+)-{NUMBER}/{NUMBER}", name)
+        n_tasks, first = _division(name, n_classes, folder[2], folder[3])
+        return TaskSequence(load_folder(path, strict, report), n_classes, n_tasks, name, first)
+    parts = re.fullmatch(rf"(.+)-{NUMBER}/{DIVISION}", name)
     if parts is None:
         raise ClsnetError(
-            f"{name!r} is not a sequence: write DATASET-C/T, C classes in T tasks, "
-            "such as FashionMNIST-10/5, or folder:PATH/T"
+            f"{name!r} is not a sequence: write DATASET-C/T, C classes in T tasks, such as "
+            "FashionMNIST-10/5, or DATASET-C/BN+T, N classes first, or folder:PATH/T"
         )
-    n_classes, n_tasks = int(parts[2]), int(parts[3])
+    n_classes = int(parts[2])
     whole = f"{parts[1]}-{parts[2]}"
     info = find_dataset(whole if is_dataset(whole) else parts[1])
     if n_classes > info.n_classes:
         raise ClsnetError(f"{name!r}: {info.name} has only {info.n_classes} classes")
-    _check_division(name, n_classes, n_tasks)
+    n_tasks, first = _division(name, n_classes, parts[3], parts[4])
     dataset = load_dataset(info.name, root, report)
     if n_classes > len(dataset.class_names):
         raise ClsnetError(
             f"{name!r}: only {len(dataset.class_names)} classes of {info.name} are here"
         )
-    return TaskSequence(dataset, n_classes, n_tasks, name)
+    return TaskSequence(dataset, n_classes, n_tasks, name, first)
 
 
-def _check_division(name: str, n_classes: int, n_tasks: int) -> None:
-    if n_classes % n_tasks:
-        raise ClsnetError(f"{name!r}: {n_classes} classes do not divide into {n_tasks} equal tasks")
+def tasks_in_name(name: str) -> int | None:
+    """Return how many tasks a sequence of that name has, or None if no name of one ends so.
+
+    Examples
+    --------
+    >>> tasks_in_name("FashionMNIST-10/5"), tasks_in_name("TinyImageNet-200/B100+10")
+    (5, 11)
+    """
+    found = re.search(rf"/{DIVISION}\Z", name)
+    return int(found[2]) + (found[1] is not None) if found else None
+
+
+def _division(name: str, n_classes: int, first: str | None, tasks: str) -> tuple[int, int | None]:
+    """Return the number of tasks and the size of the first one; refuse a task without classes."""
+    n_tasks, n_first = int(tasks), int(first or 0)
+    if n_classes - n_first < n_tasks:
+        after = f" after the first {n_first}" if first else ""
+        left = f"{max(0, n_classes - n_first)} classes{after}"
+        raise ClsnetError(f"{name!r}: {left} are too few for {n_tasks} tasks")
+    return n_tasks + (first is not None), n_first or None
+
+
+def _divided(n_classes: int, n_tasks: int) -> tuple[int, ...]:
+    """Return sizes of tasks that are as equal as possible, the larger ones first."""
+    size, more = divmod(n_classes, n_tasks)
+    return (size + 1,) * more + (size,) * (n_tasks - more)
+
+
+def _cut(classes: Labels, sizes: Labels) -> list[Labels]:
+    return np.split(classes, np.cumsum(sizes)[:-1])

@@ -2,5 +2,6 @@
 
 from clsnet.estimator.clsnet import CLSNet
 from clsnet.estimator.loading import load
+from clsnet.estimator.merging import merge
 
-__all__ = ["CLSNet", "load"]
+__all__ = ["CLSNet", "load", "merge"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from clsnet.arrays.devices import resolve_device, to_numpy
+from clsnet.arrays.ranks import n_ranks
 from clsnet.classifier.class_weights import BALANCED, ClassWeight
 from clsnet.classifier.forgetting import ForgettingPolicy
 from clsnet.errors import ClsnetError
@@ -38,6 +40,7 @@ from clsnet.extractor import Augmentation, Backbone
 from clsnet.extractor.batches import LabelledSamples, peek
 from clsnet.extractor.extractor import FIT_SAMPLES
 from clsnet.model import Model, rule_of
+from clsnet.sums import Source, Sums
 
 
 class CLSNet(
@@ -255,8 +258,14 @@ class CLSNet(
         self._learn([(X, y, sample_weight)])
         return self
 
-    def learn(self, batches: Iterable[Sequence[Any]]) -> Self:
-        """Learn one task that does not fit in memory.
+    def learn(
+        self,
+        batches: Iterable[Sequence[Any]],
+        *,
+        save_to: str | os.PathLike[str] | None = None,
+        every: int = 1000,
+    ) -> Self:
+        """Learn one task that does not fit in memory, or a stream that does not end.
 
         Parameters
         ----------
@@ -265,13 +274,87 @@ class CLSNet(
             is fitted to the first 10,000 samples. The diagonal curvature goes over the batches
             twice, so it needs an iterable that can start again, such as a list or a data loader,
             not a generator.
+        save_to
+            A file for the model as it is after every `every` batches. Whoever is killed loads it
+            and goes on with the rest of the stream: ``tasks_[-1].n_samples`` tells how many samples
+            of it have been learned.
+        every
+            Batches between two of these.
         """
         if self.curvature == "diagonal" and iter(batches) is batches:
             raise ClsnetError(
                 'curvature="diagonal" reads a task twice, but these batches can be read only '
                 "once; give a list or a data loader instead of a generator."
             )
-        self._learn(batches)
+        if save_to is None:
+            self._learn(batches)
+        else:
+            self._learn_stream(batches, save_to, every)
+        return self
+
+    def summarise(self, batches: Iterable[Sequence[Any]], clip: float | None = None) -> Sums:
+        """Return the sums of samples; nothing is learned yet.
+
+        Sums add up, travel between processes and machines, and can be saved. Any model with the
+        same extractor can learn them by `learn_sums`, as if it had seen the samples.
+
+        Parameters
+        ----------
+        batches
+            As for `learn`. If the model has no extractor yet, they fix it.
+        clip
+            The largest norm of a representation: longer ones are scaled down to it, as noise
+            needs; see `Sums.with_noise`.
+
+        Examples
+        --------
+        >>> X, y = np.array([[0.0, 1.0], [1.0, 0.0]]), ["cat", "dog"]
+        >>> CLSNet(groups=2).summarise([(X, y), (X, y)])
+        Sums(4 samples of 2 classes, 63 features)
+        """
+        if clip is not None and not 0 < clip < float("inf"):
+            raise ClsnetError(f"clip={clip}: use a number above 0.")
+        batches = self._with_extractor(batches)
+        return self._ruled().summarise(self._counting(batches), clip)
+
+    def summarise_columns(self, batches: Iterable[Sequence[Any]]) -> Sums:
+        """Return the sums of all processes of ``torchrun``, with the classes of this one alone.
+
+        For more classes than one process can hold; see `clsnet.engines.torchrun.learn_columns`.
+
+        Parameters
+        ----------
+        batches
+            As for `learn`; the same in every process.
+        """
+        if self.retain != "total" or self.curvature != "full" or isinstance(self.ridge, str):
+            raise ClsnetError(
+                'classes are dealt out to processes with curvature="full", retain="total" and a '
+                "ridge that is known, such as ridge=1e-4."
+            )
+        batches = self._with_extractor(batches)
+        return self._ruled().summarise_columns(self._counting(batches))
+
+    def learn_sums(self, sums: Sums) -> Self:
+        """Learn one task of which there are only sums, exactly as if its samples were there.
+
+        Parameters
+        ----------
+        sums
+            Of `summarise`, of a model with the same extractor; others are refused. If this model
+            has no extractor yet, it gets theirs, unless that was fitted to samples.
+        """
+        if not isinstance(sums, Sums):
+            raise ClsnetError(f"learn_sums takes Sums, as of summarise, not {sums!r:.40}.")
+        before = dict(self.__dict__)
+        try:
+            self._validate_params()
+            if not hasattr(self, "model_"):
+                self._take_extractor(sums.source)
+            self.model_ = self._ruled().with_sums(sums)
+        except BaseException:
+            self.__dict__ = before
+            raise
         return self
 
     def check_parameters(self) -> None:
@@ -350,8 +433,12 @@ class CLSNet(
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each sample."""
-        best = self._scores(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        return np.asarray(self.classes_[self.best(X)[0]])
+
+    def best(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the place of the most probable class among `classes_`, and its score."""
+        X = self._to_predict(X)
+        return self.consolidate().model_.best(X)
 
     # -------------------------------------------------------------------- presets
 
@@ -386,8 +473,34 @@ class CLSNet(
             raise
 
     def _learn_or_fail(self, batches: Iterable[Sequence[Any]], is_all: bool) -> None:
+        batches = self._with_extractor(batches, is_all)
+        self.model_ = self._ruled().learned(lambda: self._counting(batches))
+
+    def _learn_stream(
+        self, batches: Iterable[Sequence[Any]], save_to: str | os.PathLike[str], every: int
+    ) -> None:
+        """Learn some batches at a time, all as one task, and save the model after each time."""
+        if every < 1:
+            raise ClsnetError(f"every={every}: use 1 batch or more.")
+        if n_ranks() > 1:
+            raise ClsnetError(
+                "learn(save_to=...) is for one process; under torchrun use clsnet.engines.torchrun."
+            )
+        source, start, total = iter(batches), None, None
+        while (first := next(source, None)) is not None:
+            sums = self.summarise(itertools.chain([first], itertools.islice(source, every - 1)))
+            start = start or self._ruled()
+            total = sums if total is None else total + sums
+            self.model_ = start.with_sums(total)
+            self.save(save_to)
+        if total is None:
+            raise ClsnetError("this task is empty: there is no batch to learn from.")
+
+    def _with_extractor(
+        self, batches: Iterable[Sequence[Any]], is_all: bool = False
+    ) -> Iterable[Sequence[Any]]:
+        """Check parameters, fix the extractor if these are the first batches, and return these."""
         self._validate_params()
-        rule = rule_of(self.get_params(deep=False))
         if self.class_weight == BALANCED and self.retain != "classes" and not is_all:
             raise ClsnetError(
                 'class_weight="balanced" changes with every task, so it needs retain="classes"; '
@@ -399,10 +512,18 @@ class CLSNet(
             )
             refuse_no_weight(len(sample))
             self._fix_extractor(sample)
-        known = self.model_.classifier
+        return batches
+
+    def _ruled(self) -> Model:
+        """Return the model with the rule that the parameters ask for now."""
+        rule, known = rule_of(self.get_params(deep=False)), self.model_.classifier
         was = known.rule
         if known.tasks and (was.curvature, was.retain) != (rule.curvature, rule.retain):
             raise ClsnetError("curvature and retain cannot change once a task has been learned.")
+        return replace(self._whole, classifier=replace(known, rule=rule))
+
+    def _counting(self, batches: Iterable[Sequence[Any]]) -> Iterator[LabelledSamples]:
+        """Yield batches, checked, with the weights of samples and classes."""
 
         def valid() -> Iterator[LabelledSamples]:
             first = np.array([])
@@ -412,13 +533,23 @@ class CLSNet(
                 yield X, y, weights
 
         wanted = None if self.retain == "classes" else self.class_weight
-        current = replace(self.model_, classifier=replace(known, rule=rule))
-        self.model_ = current.learned(lambda: weighted(valid(), wanted, known.labels))
+        return weighted(valid(), wanted, self.model_.classes)
 
     def _fix_extractor(self, sample: Any) -> None:
         extractor = new_extractor(self, sample.shape[1:])
         extractor.fit(sample, resolve_device(self.device))
         self.model_ = Model.blank(extractor, self.sample_shape_, self.get_params(deep=False))
+
+    def _take_extractor(self, source: Source) -> None:
+        """Fix the extractor for samples that are not there; their shape has to be enough."""
+        if new_extractor(self, source.sample_shape).sees_task:
+            raise ClsnetError(
+                "this model's extractor has to be fitted to samples: call prepare(X) with those "
+                "that the extractor of these sums was fitted to."
+            )
+        self._fix_extractor(as_samples(self, np.zeros((1, *source.sample_shape)), reset=True))
+        if source.feature_names is not None:
+            self.feature_names_in_ = np.array(source.feature_names, dtype=object)
 
     def _validated(self, batch: Sequence[Any]) -> LabelledSamples:
         if len(batch) not in (2, 3):
@@ -433,8 +564,11 @@ class CLSNet(
         return X, y, as_weights(weights[0] if weights else None, len(y))
 
     def _scores(self, X: Any) -> np.ndarray:
+        X = self._to_predict(X)
+        return self.consolidate().model_.scores(X)
+
+    def _to_predict(self, X: Any) -> Any:
         check_is_fitted(self)
         if not self.model_.classes:
             raise ClsnetError("this model has forgotten every class; let it learn some first.")
-        X = as_samples(self, X, reset=False)
-        return self.consolidate().model_.scores(X)
+        return as_samples(self, X, reset=False)

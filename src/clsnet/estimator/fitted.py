@@ -107,7 +107,13 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
             self.consolidate()
         return dict(super().__getstate__())
 
-    def save(self, path: str | os.PathLike[str], *, self_contained: bool = False) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        self_contained: bool = False,
+        predicts_only: bool = False,
+    ) -> None:
         """Write the model to one file; what was there before survives any failure.
 
         Parameters
@@ -117,15 +123,19 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
         self_contained
             Write a frozen network's weights too, so that the file needs nothing but code. A model
             that was loaded from such a file always does so.
+        predicts_only
+            Write weights in single precision, and no sums: a smaller file, of a model that answers
+            and can neither learn nor forget.
         """
-        model = self.consolidate().model_
-        names = getattr(self, "feature_names_in_", None)
-        whole = replace(
-            model,
-            parameters=self.get_params(deep=False),
-            feature_names=None if names is None else names.tolist(),
-        )
+        whole = replace(self.consolidate()._whole, parameters=self.get_params(deep=False))
+        whole = whole.for_predicting() if predicts_only else whole
         whole.save(path, self_contained=self_contained)
+
+    @property
+    def _whole(self) -> Model:
+        """The model with the names of its columns."""
+        names = getattr(self, "feature_names_in_", None)
+        return replace(self._fitted, feature_names=None if names is None else names.tolist())
 
     @property
     def _fitted(self) -> Model:

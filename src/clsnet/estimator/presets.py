@@ -22,7 +22,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "best": {
         "backbone": Patches(
-            filters=21, sizes=(3, 4, 6, 8, 11, 15), contrast=(1e-4, 1e-1), mirror=True
+            filters=26, sizes=(3, 4, 6, 8, 11, 15), contrast=(1e-4, 1e-1), mirror=True
         ),
         "connection": "Z",
     },

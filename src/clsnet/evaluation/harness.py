@@ -10,6 +10,7 @@ from typing import Any
 
 from clsnet import __version__
 from clsnet.arrays.ranks import rank
+from clsnet.arrays.restarts import surviving
 from clsnet.data import TaskSequence
 from clsnet.errors import ClsnetError
 from clsnet.evaluation.answers import Answers
@@ -91,12 +92,14 @@ class Job:
             progress(0, "tuning", None)
             tuned = tune(method, tasks, self.seed, self.preset, options | kept, tried)
             options |= tuned.options
-        outcome = evaluate(
-            lambda: method.build(self.seed, self.preset, **options, **kept),
-            tasks,
-            self.protocol,
-            progress,
-        )
+        path = self.path(sequence)
+        with surviving(path.with_name(f".{path.stem}.restart")):
+            outcome = evaluate(
+                lambda: method.build(self.seed, self.preset, **options, **kept),
+                tasks,
+                self.protocol,
+                progress,
+            )
         run = record(
             outcome,
             sequence=sequence.name,

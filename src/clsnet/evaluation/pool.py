@@ -7,18 +7,17 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from clsnet.arrays.threads import threads_of_children
 from clsnet.data import TaskSequence, load_sequence
 from clsnet.errors import ClsnetError
 from clsnet.evaluation.harness import Job
 
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 Progress = Callable[[Job, int, str, float | None], None]
 
 
@@ -58,7 +57,7 @@ def run_all(
                 ours, theirs = context.Pipe(duplex=False)
                 arguments = (job, sequence.spec or sequence.name, data, theirs)
                 process = context.Process(target=_work, args=arguments, daemon=True)
-                with _threads(threads):
+                with threads_of_children(threads):
                     process.start()
                 theirs.close()
                 running[ours] = (job, process)
@@ -93,24 +92,6 @@ def _attempt(job: Job, sequence: TaskSequence, progress: Progress) -> Finished:
         return Finished(job, None, str(error))
     except Exception as error:
         return Finished(job, None, f"{type(error).__name__}: {error}")
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    """Let a process that starts within this context compute in so many threads.
-
-    Libraries read these variables while they are imported, before any code of ours can run.
-    """
-    before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
-    os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(count)))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def _work(job: Job, sequence: str, data: Path | None, connection: Connection) -> None:

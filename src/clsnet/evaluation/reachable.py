@@ -35,7 +35,8 @@ class ReachableArray:
         The numbers of the memory that it lies in, of which it may be a part.
     least
         The same, but for a symmetric matrix, or one that is zero below its diagonal, those of its
-        upper triangle; 0 for integers in one dimension, which are labels and counts.
+        upper triangle; 0 for integers in one dimension, which are labels and counts; four bytes
+        of an image may count as one number.
     is_zero
         Whether it has elements, and all of them are zero.
     """
@@ -173,6 +174,8 @@ def _array(path: str, array: Any) -> ReachableArray:
         place, most = whole.__array_interface__["data"][0], whole.size
     is_float = values.dtype.kind in "fc"
     least = most if is_float or values.ndim > 1 else 0
+    if values.dtype == np.uint8:
+        least = -(-least // 4)
     if is_float and values.size == most and _is_half(values):
         n = min(values.shape)
         least = most - n * (n - 1) // 2

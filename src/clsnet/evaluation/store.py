@@ -15,8 +15,10 @@ from typing import Any
 import numpy
 
 from clsnet import __version__
+from clsnet.data.sequences import tasks_in_name
 from clsnet.errors import ClsnetError
 from clsnet.evaluation.answers import Answers
+from clsnet.evaluation.consistency import contradiction
 from clsnet.evaluation.protocol import Outcome
 from clsnet.storage import schema
 from clsnet.storage.files import write_atomically
@@ -25,6 +27,7 @@ from clsnet.storage.schema import FLAG, NOTHING, Misfit, listed, number, text, w
 
 FORMAT = 1
 MOST_BYTES = 16 << 20
+MOST_VALUES = 1 << 19  # R of a thousand tasks
 SHARE = number(-2, 2)
 SIZE = number(0, 1e15)
 NAME = text(1000)
@@ -49,6 +52,7 @@ RUN = schema.record(
         "environment": schema.record({"gpu": NAME, "threads": NAME}, closed=False),
     },
     {
+        "independent": listed(number(0, 1), 10**4),
         "answers": schema.record(
             {
                 "samples": whole(1, 10**8),
@@ -70,6 +74,10 @@ RUN = schema.record(
 
 class OtherFormat(ClsnetError):
     """A run that another version of clsnet wrote."""
+
+
+class Contradiction(ClsnetError):
+    """A run whose figures contradict each other."""
 
 
 def run_path(folder: Path, sequence: str, method: str, order: int) -> Path:
@@ -132,7 +140,9 @@ def _version(package: str) -> str:
 
 
 def write_run(path: Path, run: dict[str, Any]) -> None:
-    """Write a run atomically."""
+    """Write a run atomically; one that contradicts itself is refused."""
+    if found := contradiction(run):
+        raise Contradiction(f"{path} is not written, as the run contradicts itself: {found}.")
     check_writable(path.parent)
     write_atomically(path, (json.dumps(run, indent=1) + "\n").encode())
 
@@ -147,18 +157,18 @@ def check_writable(folder: Path) -> None:
 
 
 def read_run(path: Path) -> dict[str, Any]:
-    """Read a run, or say why the file is not one."""
+    """Read a run, or say why the file is not one, or contradicts itself."""
     try:
         if not path.is_file() or path.stat().st_size > MOST_BYTES:
             raise Misfit(f"it is no file of at most {MOST_BYTES:,} bytes")
-        run = read_json(path.read_bytes())
+        run = read_json(path.read_bytes(), MOST_VALUES)
         WRITTEN.check(run, "it")
         if run["format"] != FORMAT:
             raise OtherFormat(f"{path} was written by clsnet {run['version']}, in another format")
         RUN.check(run, "it")
         if [len(row) for row in run["R"]] != list(range(1, len(run["R"]) + 1)):
             raise Misfit("it.R is not a triangle with a row for each task")
-        if run["sequence"].rpartition("/")[2] != str(len(run["R"])):
+        if tasks_in_name(run["sequence"]) != len(run["R"]):
             raise Misfit("it.R has not as many rows as there are tasks")
         if "answers" in run:  # clsnet 0.1 did not write them
             Answers.unpacked(run["answers"])
@@ -170,9 +180,12 @@ def read_run(path: Path) -> dict[str, Any]:
         raise ClsnetError(
             f"{path} is not a finished run; move it away to run it again: {error}."
         ) from None
+    if found := contradiction(run):
+        raise Contradiction(f"{path} contradicts itself; move it away to run it again: {found}.")
     return dict(run)
 
 
-def read_runs(folder: Path) -> list[dict[str, Any]]:
-    """Read every run below a folder, sorted by sequence, method and order."""
-    return [read_run(path) for path in sorted(folder.rglob("*.json")) if path.stem.isdigit()]
+def read_runs(folder: Path, but: str | None = None) -> list[dict[str, Any]]:
+    """Read every run below a folder `but` those in one folder of it, sorted by path."""
+    paths = [path for path in sorted(folder.rglob("*.json")) if path.stem.isdigit()]
+    return [read_run(path) for path in paths if path.relative_to(folder).parts[0] != but]

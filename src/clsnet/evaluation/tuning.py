@@ -61,7 +61,7 @@ def tune(
     is the least or the greatest that was tried, its grid grows by one step on that side and the new
     combinations are tried too, up to eight times; so no grid decides by where it ends. Only grids
     of positive fractions grow: a word has no next value, and a larger integer, such as a number of
-    nodes, costs more rather than being another choice.
+    nodes, costs more rather than being another choice. An integer on an edge is told as such.
 
     Parameters
     ----------
@@ -97,24 +97,40 @@ def tune(
             tried.append((found, values))
             progress(options, found)
         # Of equals, the one that leaves the fewest grids to grow.
-        _, best = max(tried, key=lambda pair: (pair[0], -len(_on_edge(grid, pair[1]))))
-        edges = _on_edge(grid, best)
+        _, best = max(tried, key=lambda pair: (pair[0], -len(_to_grow(grid, pair[1]))))
+        edges = _to_grow(grid, best)
         if not edges or widening == WIDENINGS:
             break
         grid = {name: _wider(grid[name], edges.get(name)) for name in grid}
-    return Tuned(dict(zip(grid, best, strict=True)), len(tried), list(edges))
+    return Tuned(dict(zip(grid, best, strict=True)), len(tried), list(_on_edge(grid, best)))
+
+
+def _to_grow(grid: Mapping[str, Sequence[Any]], values: Sequence[Any]) -> dict[str, Any]:
+    """Return those values on an edge whose grid can grow."""
+    return {name: v for name, v in _on_edge(grid, values).items() if can_grow(grid[name])}
 
 
 def _on_edge(grid: Mapping[str, Sequence[Any]], values: Sequence[Any]) -> dict[str, Any]:
-    """Return those values that are the least or the greatest of a grid that can grow."""
+    """Return those numbers that are the least or the greatest of a grid; zero is least of all.
+
+    Examples
+    --------
+    >>> grid = {"rate": [0.1, 1.0], "epochs": [5, 10, 20], "margin": [0.0, 0.5], "kind": ["a", "b"]}
+    >>> _on_edge(grid, (1.0, 10, 0.0, "a"))
+    {'rate': 1.0}
+    """
     return {
         name: value
         for (name, tried), value in zip(grid.items(), values, strict=True)
-        if _can_grow(tried) and value in (min(tried), max(tried))
+        if len(tried) > 1
+        and all(isinstance(v, int | float) and not isinstance(v, bool) for v in tried)
+        and value != 0
+        and value in (min(tried), max(tried))
     }
 
 
-def _can_grow(values: Sequence[Any]) -> bool:
+def can_grow(values: Sequence[Any]) -> bool:
+    """Whether a grid is of positive fractions, and grows where the best lies on an edge."""
     return len(values) > 1 and all(isinstance(v, float) and v > 0 for v in values)
 
 

@@ -23,7 +23,7 @@ ACTIVATIONS = {"none": None, "relu": "Relu", "tanh": "Tanh"}
 ARRAYS = ("weight", "shift", "factor", "tanh_weight", "relu_weight", "relu_bias")
 LARGEST = 200  # input of a tanh node on the fitted samples
 MOST_NODES = 10**6
-MOST_DRAWN = 760_000_000
+MOST_DRAWN = 200_000_000
 """Bytes of random weights that a file may leave out; else a small file could take any memory."""
 DRAWN_AT_ONCE = 1 << 22
 

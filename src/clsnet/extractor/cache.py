@@ -115,10 +115,13 @@ def remove_rows(folder: Path, contents: Iterable[str]) -> int:
     contents
         Digests of the files' contents, in hex.
     """
+    paths = sorted(folder.glob("*.features"))
+    if not paths:
+        raise ClsnetError(f"{folder} holds no cached features; name the folder of --cache.")
     first = [bytes.fromhex(one) for one in contents]
     ranges = [(one, one + b"\xff" * RULE_BYTES) for one in first]
     removed = 0
-    for path in sorted(folder.glob("*.features")):
+    for path in paths:
         with FeatureCache(folder, path.stem)._open() as database:
             database.execute("PRAGMA secure_delete = ON")  # else the bytes stay in free pages
             asked = "DELETE FROM features WHERE key BETWEEN ? AND ?"

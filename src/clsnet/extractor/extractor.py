@@ -15,6 +15,7 @@ from clsnet.errors import ClsnetError
 from clsnet.extractor.augmentation import Augmentation
 from clsnet.extractor.backbones.base import Backbone
 from clsnet.extractor.cache import FeatureCache, digests
+from clsnet.extractor.identity import difference, identity
 from clsnet.extras import needed
 from clsnet.images import Images, Samples
 from clsnet.images.ahead import read_ahead
@@ -187,6 +188,10 @@ class Extractor:
     def device(self) -> Device:
         """Where the maps live."""
         return self.backbone.device
+
+    def difference(self, other: Extractor) -> str:
+        """Say in what another fitted map differs, or nothing if it does so by rounding at most."""
+        return difference(identity(self), identity(other))
 
     def _represented(self, X: Samples) -> Iterator[Array]:
         """Yield Z, some rows at a time."""

@@ -7,12 +7,11 @@ threads there are.
 
 from __future__ import annotations
 
-import functools
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
+from clsnet.arrays.blas import one_blas_thread
 from clsnet.extractor.runtime.threads import n_threads
 
 Block = TypeVar("Block")
@@ -33,7 +32,7 @@ def in_threads(work: Callable[[Block], None], blocks: Sequence[Block]) -> None:
     [0, 1, 4, 9]
     """
     threads = min(n_threads(), len(blocks))
-    with _turn, _one_blas_thread():
+    with _turn, one_blas_thread():
         if threads < 2:
             for block in blocks:
                 work(block)
@@ -46,29 +45,3 @@ def in_threads(work: Callable[[Block], None], blocks: Sequence[Block]) -> None:
                 pass
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread; the limit holds for all threads of the process."""
-    _let_any_thread_limit()
-    try:
-        with _blas().limit(limits=1):
-            yield
-    finally:
-        _let_any_thread_limit()
-
-
-def _let_any_thread_limit() -> None:
-    """Release OpenBLAS from the thread whose limits threadpoolctl obeys, that of earlier limits."""
-    for library in _blas().lib_controllers:
-        if hasattr(library, "clear_controlling_thread"):  # since threadpoolctl 3.7
-            library.clear_controlling_thread(force=True)
-
-
-@functools.cache
-def _blas() -> Any:
-    """Return what controls the BLAS of NumPy."""
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
-
-    return ThreadpoolController().select(user_api="blas")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import io
 import math
 import time
@@ -14,29 +13,27 @@ import numpy.typing as npt
 
 from clsnet.errors import ClsnetError
 from clsnet.images import budget
+from clsnet.images.foreign import Unreadable, foreign_kind, read_foreign
 
 if TYPE_CHECKING:
     from PIL import Image
 
+__all__ = ["FORMATS", "MOST_BYTES", "Unreadable", "decode", "decode_opened"]
+
 # A closed list: some of Pillow's formats start other programs.
-ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
 MOST_BYTES = budget.ENCODED  # of a file
 BYTES_PER_PIXEL = 12  # while an image is decoded, turned and converted
-WEBP_BYTES_PER_PIXEL = 20  # its decoder keeps three copies
+COPIES_BYTES_PER_PIXEL = 20  # where the decoder keeps three copies
 SECONDS = 5.0  # of a processor, for one image
 MOST_SCANS = 100  # of a JPEG, each over all of its pixels; cameras write up to ten
 READ_AGAIN = 8  # times that a decoder may read its file, some of it more than once
 STRIP = 2**20  # pixels that are converted at a time
 BLOCK = 2**26  # bytes; what is larger than 2**25 goes back to the system when it is freed
-HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
+WITH_COPIES = ("WEBP", "HEIF", "AVIF")
 
 
-class Unreadable(ClsnetError):
-    """Why something is not an image."""
-
-
-def decode(encoded: bytes, size: int | None = None) -> npt.NDArray[np.uint8]:
+def decode(encoded: bytes, size: int | None = None, name: str = "") -> npt.NDArray[np.uint8]:
     """Decode an image into red, green and blue, of shape (3, height, width).
 
     It is turned upright as its camera noted, what is transparent is laid on white, and of
@@ -48,6 +45,8 @@ def decode(encoded: bytes, size: int | None = None) -> npt.NDArray[np.uint8]:
         A file's contents.
     size
         Scale the smaller side to this and cut the square in the centre out; None changes nothing.
+    name
+        The file's name, by whose ending most camera raw files are told from TIFF.
 
     Raises
     ------
@@ -64,13 +63,20 @@ def decode(encoded: bytes, size: int | None = None) -> npt.NDArray[np.uint8]:
     >>> decode(file.getvalue()).shape, decode(file.getvalue(), size=2)[:, 0, 0].tolist()
     ((3, 4, 6), [255, 0, 0])
     """
+    kind = foreign_kind(encoded, name)
+    return read_foreign(kind, encoded, size) if kind else decode_opened(encoded, FORMATS, size)
+
+
+def decode_opened(
+    encoded: bytes, formats: tuple[str, ...], size: int | None
+) -> npt.NDArray[np.uint8]:
+    """Decode an image of one of these formats of Pillow, in this process."""
     try:
         from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError:
         raise ClsnetError("reading images needs Pillow: pip install 'clsnet[vision]'") from None
     _allocate_large_blocks()
     try:
-        formats = (*FORMATS, *_heif(encoded))
         with (
             Image.open(_Patient(encoded), formats=formats) as image,
             budget.decoded(_memory(image, encoded)),
@@ -122,26 +128,14 @@ def _memory(image: Image.Image, encoded: bytes) -> int:
     tags = getattr(image, "tag_v2", {})
     if image.format == "TIFF" and 322 in tags and 323 in tags:
         parts.append((tags[322], tags[323]))  # width and height of a tile
-    webp = image.format == "WEBP"
-    needed = max(map(math.prod, parts)) * (WEBP_BYTES_PER_PIXEL if webp else BYTES_PER_PIXEL)
+    copies = image.format in WITH_COPIES
+    needed = max(map(math.prod, parts)) * (COPIES_BYTES_PER_PIXEL if copies else BYTES_PER_PIXEL)
     if needed > budget.DECODED:
         width, height = max(parts, key=math.prod)
         raise Unreadable(f"{width} x {height} pixels are too many")
     if image.format == "JPEG" and encoded.count(b"\xff\xda") > MOST_SCANS:
         raise Unreadable(f"it has more than {MOST_SCANS} scans")
     return needed
-
-
-def _heif(encoded: bytes) -> tuple[str, ...]:
-    """Return the name of the format that phones use, if these bytes have it."""
-    if encoded[4:8] != b"ftyp" or encoded[8:12] not in HEIF_BRANDS:
-        return ()
-    try:
-        pillow_heif = importlib.import_module("pillow_heif")
-    except ImportError:
-        raise Unreadable("HEIC needs pillow-heif (pip install 'clsnet[heic]')") from None
-    pillow_heif.register_heif_opener()
-    return ("HEIF",)
 
 
 def _rgb(image: Image.Image) -> Image.Image:

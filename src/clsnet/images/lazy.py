@@ -211,7 +211,7 @@ class Images:
         with self._opened(row) as file, budget.encoded(length := file.seek(0, os.SEEK_END)):
             file.seek(0)
             try:
-                return decode(file.read(length), self.size)
+                return decode(file.read(length), self.size, self._name(row))
             except Unreadable as error:
                 raise self._unreadable(row, error) from error
 

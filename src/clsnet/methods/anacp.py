@@ -8,7 +8,7 @@ import numpy as np
 
 from clsnet.arrays.devices import Array, namespace, to_device
 from clsnet.arrays.linalg import cholesky, double, eigh, solve_by_factor, take
-from clsnet.classifier.sums import Label, Sums
+from clsnet.classifier.sums import Label, RunningSums
 from clsnet.errors import ClsnetError
 from clsnet.methods.common.closed_form import (
     ClosedForm,
@@ -54,6 +54,16 @@ class AnaCP(ClosedForm):
     the exact pooled one. Centred means have one singular value that is zero. The code raises that
     one too, along a direction that rounding decides; here it stays zero. The released scripts adapt
     the network to the first task before; here it is frozen, as for all other methods.
+
+    The code adds its shrinkage to the covariance of the first task alone, so that it fades: to a
+    third after five tasks of the same size. It adds 1e-8 to eigenvalues before it whitens. Here
+    the shrinkage stays as it is, and nothing else is added.
+
+    Checked against the release, with the same features, random weights and drawn samples in double
+    precision: for 30 classes of 20 features in one task, where no singular value is zero, targets
+    agree to 1e-14, scores to 3e-6 of the largest (the 1e-8), and every answer is the same. With ten
+    classes of image features, 27 of 2,000 answers differ because of the singular value that is
+    zero, and 71 if the classes come in five tasks.
 
     Parameters
     ----------
@@ -102,8 +112,8 @@ class AnaCP(ClosedForm):
             RandomLayer(dimension, self.nodes, random, self.device_)
             for _ in range(self.n_heads + 1)
         )
-        self.sums = Sums(dimension, self.device_)
-        self.head_sums = [Sums(self.nodes, self.device_) for _ in self.heads]
+        self.sums = RunningSums(dimension, self.device_)
+        self.head_sums = [RunningSums(self.nodes, self.device_) for _ in self.heads]
 
     def learn(self, A: Array, y: np.ndarray) -> None:
         """Add the task to the sums of features and of each head."""

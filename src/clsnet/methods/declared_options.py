@@ -22,15 +22,21 @@ KINDS: dict[Any, str] = {
 
 @dataclass(frozen=True)
 class Option:
-    """The default of an option and its range; `above` is a bound that it must not reach."""
+    """The default of an option and its range; `above` is a bound that it must not reach.
+
+    A word is one of those that it may be `among`.
+    """
 
     default: Any
     least: float | None = None
     above: float | None = None
     most: float | None = None
+    among: tuple[str, ...] | None = None
 
     def allows(self, value: Any) -> bool:
-        """Whether a number lies in the range, or all numbers of a list do."""
+        """Whether a number lies in the range, or all numbers of a list do, or a word is known."""
+        if self.among is not None:
+            return value in self.among
         if isinstance(value, Sequence) and not isinstance(value, str):
             return all(self.allows(item) for item in value)
         if value is None or isinstance(value, (str, bool)):
@@ -42,6 +48,8 @@ class Option:
         )
 
     def __str__(self) -> str:
+        if self.among is not None:
+            return " or ".join(map(repr, self.among))
         what = "numbers" if isinstance(self.default, Sequence) else "a number"
         if self.above is not None:
             return f"{what} above {self.above}"
@@ -56,12 +64,13 @@ def option(
     least: float | None = None,
     above: float | None = None,
     most: float | None = None,
+    among: tuple[str, ...] | None = None,
 ) -> Any:
     """Declare an option in the body of a subclass of `DeclaredOptions`; its annotation is its type.
 
     A range applies to numbers, and to every number of a list.
     """
-    return Option(default, least, above, most)
+    return Option(default, least, above, most, among)
 
 
 class DeclaredOptions:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-import math
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from clsnet.images import Samples
-from clsnet.images.dead_leaves import dead_leaves
+from clsnet.methods.common.auxiliary_images import check_folder, folder_images, synthetic_images
 from clsnet.methods.common.trainer import Phase, Trainer
 from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
-
-CHUNK = 1000
 
 
 class DMC(Trainer):
@@ -26,14 +21,24 @@ class DMC(Trainer):
     library that subtracts a batch's mean per class does something else).
 
     The paper takes its auxiliary images from another set of photographs (ImageNet). None is
-    assumed here: they are synthetic (`dead_leaves`, from a fixed seed, resized where samples are
-    not 28 x 28 and stretched to the range of the task's values). They are drawn anew when needed
-    and say nothing of any task, so they count as neither model nor exemplars.
+    assumed here: unless a folder is given, they are synthetic (`dead_leaves`, from a fixed seed),
+    in the shape of the samples and stretched to the range of the task's values. They are read or
+    drawn anew when needed and say nothing of any task, so they count as neither model nor
+    exemplars.
+
+    Networks of new classes are trained with momentum and weight decay, as the authors do, at half
+    of their rate, since this network has no normalisation. What remains is that the outputs of
+    networks of two classes are not comparable: some tasks' outputs lose to others' everywhere.
 
     Parameters
     ----------
+    auxiliary
+        A folder of images, in folders inside it too; resized to the shape of the samples, and grey
+        if they are. None: synthetic images.
     n_auxiliary
-        Number of auxiliary images.
+        Number of auxiliary images; of a folder, at most so many, drawn from a fixed seed.
+    momentum, weight_decay
+        Of the training on a task alone.
     merge_epochs, merge_rate
         Of the regression, by Adam.
     options
@@ -55,9 +60,28 @@ class DMC(Trainer):
     True
     """
 
+    learning_rate = 0.05
+    auxiliary: str | None = option(None)
     n_auxiliary: int = option(5000, least=1)
+    momentum: float = option(0.9, least=0, most=1)
+    weight_decay: float = option(5e-4, least=0)
     merge_epochs: int = option(20, least=0)
     merge_rate: float = option(1e-3, least=0)
+
+    def check_parameters(self) -> None:
+        """Raise an error if an option cannot be what it is, or the folder holds no image."""
+        super().check_parameters()
+        if self.auxiliary is not None:
+            check_folder(self.auxiliary)
+
+    def optimiser(self) -> torch.optim.Optimizer:
+        """Return gradient descent with momentum and weight decay."""
+        return torch.optim.SGD(
+            self.net.parameters(),
+            lr=self.learning_rate,
+            momentum=self.momentum,
+            weight_decay=self.weight_decay,
+        )
 
     def as_input(self, X: Samples) -> Tensor:
         """Remember the shape of samples, which is that of the auxiliary images."""
@@ -83,7 +107,10 @@ class DMC(Trainer):
 
     def auxiliary_inputs(self, X: Tensor) -> Tensor:
         """Return auxiliary images as the network sees them, beside inputs of a task."""
-        images = auxiliary(self.n_auxiliary, self.shape)
+        if self.auxiliary is None:
+            images = synthetic_images(self.n_auxiliary, self.shape)
+        else:
+            images = folder_images(self.auxiliary, self.n_auxiliary, self.shape)
         if self.backbone is None:
             return images.to(self.device_) * X.max()
         pixels = images.reshape(-1, *self.shape).mul(255).round()
@@ -118,38 +145,15 @@ def double_target(old: Tensor, new: Tensor, classes: Tensor) -> Tensor:
     return target
 
 
-@functools.lru_cache(maxsize=1)
-def auxiliary(n: int, shape: tuple[int, ...]) -> Tensor:
-    """Return synthetic images with values from 0 to 1, as vectors, for samples of that shape.
-
-    Examples
-    --------
-    >>> auxiliary(2, (3, 8, 8)).shape
-    torch.Size([2, 192])
-    """
-    random = np.random.RandomState(0)
-    parts = [dead_leaves(min(CHUNK, n - done), random) for done in range(0, n, CHUNK)]
-    images = torch.from_numpy(np.concatenate(parts)).float()[:, None]
-    side = math.isqrt(math.prod(shape))
-    square = (side, side) if side**2 == math.prod(shape) else (1, math.prod(shape))
-    size = shape[-2:] if len(shape) > 1 else square
-    if images.shape[2:] != size:
-        images = nn.functional.interpolate(
-            images, size, mode="bilinear", align_corners=False, antialias=True
-        )
-    channels = math.prod(shape[:-2]) if len(shape) > 1 else 1
-    return images.expand(n, channels, *size).reshape(n, -1).clamp(0, 1)
-
-
 METHOD = Method(
     name="dmc",
     module=__name__,
     learner="DMC",
     family="regularisation",
     backbones=True,
-    keeps="the network; auxiliary images are synthetic",
+    keeps="the network; auxiliary images are synthetic, or of a folder",
     reference="Zhang et al., Class-incremental Learning via Deep Model Consolidation, WACV 2020",
     paper="DMC",
     without={"merge_epochs": 0},
-    grid={"merge_epochs": [10, 20, 40]},
+    grid={"weight_decay": [1e-4, 5e-4, 2.5e-3]},
 )

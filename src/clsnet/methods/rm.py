@@ -55,6 +55,7 @@ class RM(Rehearsal):
     True
     """
 
+    tunable = True
     epochs = 4
     mix: float = option(0.5, least=0, most=1)
 
@@ -66,6 +67,10 @@ class RM(Rehearsal):
         shape = X.shape if self.backbone is None else x.shape
         self.image = (1, 1, 1, *shape[1:])[-3:]
         return x
+
+    def seen(self, images: Tensor) -> Tensor:
+        """Return images as the network sees them."""
+        return images if self.tuned else images.flatten(1)
 
     def start_task(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Count the classes that are in the memory alone."""
@@ -81,8 +86,7 @@ class RM(Rehearsal):
 
     def batches(self, n: int) -> Iterator[Tensor]:
         """Return rows for the part of each batch that is the task's."""
-        order = torch.randperm(n, generator=self.random).to(self.device_)
-        return iter(torch.split(order, self.batch_size - self.n_replayed()))
+        return self.shuffled(n, self.batch_size - self.n_replayed())
 
     def n_replayed(self) -> int:
         """Return the number of exemplars in a batch."""
@@ -93,12 +97,13 @@ class RM(Rehearsal):
         if self.exemplars is not None:
             rows = torch.randperm(len(self.exemplars), generator=self.random)[: self.n_replayed()]
             rows = rows.to(self.device_)
-            x, y = torch.cat([x, self.exemplars.X[rows]]), torch.cat([y, self.exemplars.y[rows]])
+            replayed = self.varied(self.exemplars.X[rows])
+            x, y = torch.cat([x, replayed]), torch.cat([y, self.exemplars.y[rows]])
         if torch.rand((), generator=self.random) >= self.mix:
             return super().loss(x, y)
         partner = torch.randperm(len(y), generator=self.random).to(self.device_)
         x, share = cut_mix(x.view(-1, *self.image), partner, self.random)
-        scores, entropy = self.net(x.flatten(1)), nn.functional.cross_entropy
+        scores, entropy = self.net(self.seen(x)), nn.functional.cross_entropy
         return share * entropy(scores, y) + (1 - share) * entropy(scores, y[partner])
 
     def rank(self, X: Tensor, y: Tensor, quota: int) -> Tensor:
@@ -109,9 +114,8 @@ class RM(Rehearsal):
     @torch.no_grad()
     def uncertainty(self, X: Tensor) -> Tensor:
         """Return one less the share of the commonest answer to perturbed versions."""
-        self.net.eval()
-        versions = perturbed(X.view(-1, *self.image), self.random)
-        answers = torch.stack([self.net(version.flatten(1)).argmax(dim=1) for version in versions])
+        versions = perturbed(X.view(-1, *self.image).float(), self.random)
+        answers = torch.stack([self.net_scores(self.seen(each)).argmax(dim=1) for each in versions])
         votes = nn.functional.one_hot(answers, len(self.labels)).sum(dim=0)
         return 1 - votes.amax(dim=1) / len(answers)
 
@@ -184,10 +188,11 @@ METHOD = Method(
     learner="RM",
     family="rehearsal",
     backbones=True,
+    tunable=True,
     keeps="2,000 samples",
     reference="Bang et al., Rainbow Memory: Continual Learning with a Memory of Diverse Samples, "
     "CVPR 2021",
     paper="RM",
     without={"budget": 0},
-    grid={"mix": [0.0, 0.5]},
+    grid={"mix": [0.25, 0.5, 1.0]},
 )

@@ -26,6 +26,8 @@ class SI(Penalty):
         The paper's c.
     damping
         The paper's xi.
+    own_outputs
+        Whether a task is learned on the outputs of its own classes alone.
     options
         As for `Trainer`.
 
@@ -43,12 +45,13 @@ class SI(Penalty):
     ...     task = (y == first) | (y == first + 1)
     ...     model = model.partial_fit(X[task] / 16, y[task])
 
-    With one head for all classes, it forgets nearly as much as fine-tuning.
+    With a softmax over all classes, it forgets nearly as much as fine-tuning.
 
     >>> bool((model.predict(X / 16) == y).mean() < 0.5)
     True
     """
 
+    tunable = True
     strength = 1e3
     damping: float = option(0.1, above=0)
 
@@ -87,6 +90,7 @@ METHOD = Method(
     learner="SI",
     family="regularisation",
     backbones=True,
+    tunable=True,
     keeps="path integral and last value of every weight",
     reference="Zenke et al., Continual Learning Through Synaptic Intelligence, ICML 2017",
     paper="SI",

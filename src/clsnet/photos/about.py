@@ -9,6 +9,7 @@ from pathlib import Path
 
 from clsnet.errors import ClsnetError
 from clsnet.header import read
+from clsnet.photos.expectation import Expectation
 from clsnet.photos.record import Change, Counts, Record
 from clsnet.photos.versions import lying_beside, put_in_order
 from clsnet.storage import model_file
@@ -26,10 +27,10 @@ KINDS = {
 }
 DIGESTS = "digests of the files learned"
 BARE = 2  # photos whose features follow from their sum and their sum of products
-REST = "names, dates, counts and the familiarity of photos held out"
+REST = "names, dates, counts, how familiar photos are and what to expect"
 ALWAYS = (
-    "No photo is in the file, and no list of what represents single photos.",
-    "Whoever has a file can tell whether exactly that file was learned, and as what.",
+    "The file holds no photo, and no features of single photos.",
+    "Anyone who has a photo's file can tell whether that exact file was learned, and as what.",
 )
 FACTOR = (
     "Where photos are few, a triangular factor stands for their sum of products: it takes less "
@@ -61,6 +62,8 @@ class Info:
         What could be inferred from it, in plain words.
     beside
         What lies beside the file and still tells of its past.
+    expectation
+        What to expect of photos of these classes; None if nothing can be said.
     """
 
     counts: Counts
@@ -72,6 +75,7 @@ class Info:
     kept: dict[str, int]
     inferable: list[str]
     beside: list[Path]
+    expectation: Expectation | None = None
 
 
 def info(model: str | os.PathLike[str]) -> Info:
@@ -126,6 +130,7 @@ def info(model: str | os.PathLike[str]) -> Info:
         kept,
         lines,
         lying_beside(path),
+        record.expectation,
     )
 
 

@@ -17,20 +17,17 @@ from clsnet.extractor.graph import Graph
 from clsnet.extras import needed
 from clsnet.images.dead_leaves import dead_leaves
 from clsnet.model import Model
-from clsnet.photos.familiarity import class_sums, unit_length
+from clsnet.photos.familiarity import Familiarity
 from clsnet.photos.predicting import REJECT, opened
+from clsnet.photos.preparing import PREPARE, PYTHON, write_preparation
 from clsnet.photos.record import Record
+from clsnet.photos.rejection import Rejection
 from clsnet.storage.files import at_home, write_atomically
 
 OUTPUTS = ("probabilities", "familiarity", "known")
 TOLERANCE = 1e-4
 TRIALS = 3
-PREPARE = (
-    "Turn the photo upright (EXIF), lay what is transparent on white, convert it to RGB, scale its "
-    "smaller side to {size} pixels (bicubic, antialiased) and cut the centre out; with Pillow: "
-    "ImageOps.fit(ImageOps.exif_transpose(image).convert('RGB'), ({size}, {size}), "
-    "Image.Resampling.BICUBIC). Stack such arrays of bytes: (n, {size}, {size}, 3)."
-)
+DIRECTIONS = 128  # of each class by which the file tells how familiar a photo is
 
 
 @dataclass(frozen=True)
@@ -44,11 +41,11 @@ class Exported:
     size
         Its bytes.
     image_size
-        Side length of the images that it takes.
+        Side length of what its network sees of a photo.
     classes
         The classes, in the order of the probabilities.
     threshold
-        Familiarity below which it says that a photo is none of these.
+        The fit below which it says that a photo is none of these.
     difference
         By how much ONNX Runtime's probabilities differed from ours, at most, on a few synthetic
         images; None if it is not installed.
@@ -70,11 +67,14 @@ def export(
 ) -> Exported:
     """Write a model of photos as one ONNX file that answers as `predict` does.
 
-    Its input ``images`` is a batch of photos as bytes, (n, size, size, 3), red, green and blue;
-    the file's metadata say how to prepare them (``prepare``) and name the classes (``classes``,
-    JSON). For each photo it gives ``probabilities``, ``familiarity`` (the cosine between its
-    features and the mean of the most probable class) and ``known``: whether that reaches
-    ``threshold``, else it is none of these.
+    Its input ``images`` is a decoded photo of any size as bytes, (n, height, width, channels):
+    grey, RGB, or either with alpha. The file scales it, cuts its centre out and lays it on white.
+    Its metadata say what is left to do (``prepare``, and ``prepare_python`` as code) and name the
+    classes (``classes``, JSON). For each photo it gives ``probabilities``, ``familiarity`` (how
+    well it fits the most probable class beside photos of known classes, in standard deviations) and
+    ``known``: whether that reaches ``threshold``, else it is none of these. Of the look of a class
+    the file holds the 128 most important directions, so of classes with more photos the fit is a
+    little lower.
 
     Parameters
     ----------
@@ -97,15 +97,17 @@ def export(
     taught, target = opened(model, allow), at_home(out)
     if target.resolve() == at_home(model).resolve():
         raise ClsnetError(f"cannot write {out}: it is the model itself; name another file.")
-    threshold = Record.of(taught.notes or {}).threshold(REJECT)
+    rejection = Record.of(taught.notes or {}).rejection
+    threshold = rejection.threshold(REJECT)
     size = taught.sample_shape[-1]
     about = {
         "classes": json.dumps(taught.classes, ensure_ascii=False),
         "threshold": repr(threshold),
         "image_size": str(size),
         "prepare": PREPARE.format(size=size),
+        "prepare_python": PYTHON,
     }
-    data = _graph(taught, threshold).serialised(about)
+    data = _graph(taught, rejection).serialised(about)
     images = _trial_images(size)
     A = taught.extractor.transform(images.transpose(0, 3, 1, 2))
     expected = taught.probabilities(taught.classifier.scores(A))
@@ -114,12 +116,12 @@ def export(
     return Exported(target, len(data), size, taught.classes, threshold, difference)
 
 
-def _graph(taught: Model, threshold: float) -> Graph:
+def _graph(taught: Model, rejection: Rejection) -> Graph:
     """Return extractor and classifier as one graph, from bytes to probabilities."""
     graph = Graph()
     size = taught.sample_shape[-1]
-    images = graph.input("images", np.uint8, ("n", size, size, 3))
-    A = taught.extractor.write_graph(graph, graph.node("Transpose", images, perm=[0, 3, 1, 2]))
+    images = graph.input("images", np.uint8, ("n", "height", "width", "channels"))
+    A = taught.extractor.write_graph(graph, write_preparation(graph, images, size))
 
     def number(value: Any) -> str:
         return graph.constant(np.asarray(value, np.float32))
@@ -132,13 +134,27 @@ def _graph(taught: Model, threshold: float) -> Graph:
     even = calibration.doubt / len(taught.classes)
     chances = graph.node("Mul", chances, number(1 - calibration.doubt))
     chances = graph.node("Add", chances, number(even))
-    means = number(unit_length(class_sums(taught.classifier), axis=0))
     best = graph.node("ArgMax", scores, axis=1, keepdims=1)
-    own = graph.node("GatherElements", graph.node("MatMul", A, means), best, axis=1)
     columns = graph.constant(np.array([1], np.int64))
-    lengths = graph.node("ReduceL2", A, columns, keepdims=1)
-    fits = graph.node("Squeeze", graph.node("Div", own, lengths), columns)
-    known = graph.node("GreaterOrEqual", fits, number(threshold))
+    unit = graph.node("Div", A, graph.node("ReduceL2", A, columns, keepdims=1))
+    looks = [
+        Familiarity.of_class(taught.classifier, label).directions(DIRECTIONS)
+        for label in taught.classes
+    ]
+    most = max(map(len, looks))
+    looks = [np.pad(look, ((0, most - len(look)), (0, 0))) for look in looks]
+    inside = graph.node("MatMul", unit, number(np.concatenate(looks).T))
+    shape = graph.constant(np.array([-1, len(looks), most], np.int64))
+    inside = graph.node("Reshape", inside, shape)
+    last = graph.constant(np.array([2], np.int64))
+    each = graph.node("ReduceSumSquare", inside, last, keepdims=0)
+    look = graph.node("Squeeze", graph.node("GatherElements", each, best, axis=1), columns)
+    highest = graph.node("ReduceMax", scores, columns, keepdims=0)
+    by_look, by_score, shift = rejection.linear
+    fits = graph.node("Mul", look, number(by_look))
+    fits = graph.node("Add", fits, graph.node("Mul", highest, number(by_score)))
+    fits = graph.node("Add", fits, number(shift))
+    known = graph.node("GreaterOrEqual", fits, number(rejection.threshold(REJECT)))
     graph.output("probabilities", chances, shape=("n", len(taught.classes)))
     graph.output("familiarity", fits, shape=("n",))
     graph.output("known", known, bool, shape=("n",))

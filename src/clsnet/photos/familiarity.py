@@ -1,4 +1,4 @@
-"""How well photos fit the classes that they are taken for.
+"""How much of a photo the photos of a class explain.
 
 The measure of a class follows from its own sums alone, so it does not change when other classes are
 learned or forgotten.
@@ -6,11 +6,126 @@ learned or forgotten.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 
-from clsnet.classifier.analytic import AnalyticClassifier
-from clsnet.classifier.curvatures import FullTrace
+from clsnet.arrays.linalg import cholesky, eigh, solve_lower
+from clsnet.classifier.analytic import NO_SUMS, AnalyticClassifier
+from clsnet.classifier.curvatures import FewSamples, FullTrace
 from clsnet.errors import ClsnetError
+
+NOISE = 0.003  # of the sum of squares of a class: what its photos do not have in common
+NEGLIGIBLE = 1e-12
+
+
+@dataclass(frozen=True)
+class Familiarity:
+    """The look of a class: what is common to its photos.
+
+    With G the sum of products of its photos and ``b`` a small share of the trace of G, the photos
+    explain ``u'u - b u'(G + b I)^-1 u`` of a photo with the features u of length 1. This is the
+    share that a Gaussian process with a linear kernel would not be surprised by.
+
+    Where the sums of products of the class are not known, they are taken as those of its mean.
+
+    Attributes
+    ----------
+    rows
+        R with ``R'R = G``, a few rows; or None.
+    gram
+        G, if there are no rows.
+    noise
+        b.
+
+    Examples
+    --------
+    >>> look = Familiarity.of_rows(np.array([[1.0, 0.0, 0.0], [0.8, 0.6, 0.0]]))
+    >>> look.of(np.eye(3)).round(2)
+    array([0.99, 0.97, 0.  ])
+    >>> look.left_out(np.array([[1.0, 0.0, 0.0], [0.8, 0.6, 0.0]])).round(2)
+    array([0.64, 0.64])
+    """
+
+    rows: np.ndarray | None
+    gram: np.ndarray | None
+    noise: float
+
+    @classmethod
+    def of_rows(cls, rows: np.ndarray) -> Familiarity:
+        """Return the look of photos with these features, or with the same sum of products."""
+        return cls(rows, None, NOISE * float((rows**2).sum()) or 1.0)
+
+    @classmethod
+    def of_class(cls, classifier: AnalyticClassifier, label: str) -> Familiarity:
+        """Return the look of a class that was learned."""
+        trace = classifier.traces.get(label) if classifier.rule.retain == "classes" else None
+        if trace is None:
+            column = classifier.labels.index(label)
+            return cls.of_rows(class_sums(classifier)[:, column][None])
+        if isinstance(trace, FewSamples):
+            return cls.of_rows(np.asarray(trace.rows))
+        if not isinstance(trace, FullTrace):
+            raise ClsnetError(NOT_OURS)
+        gram = np.asarray(trace.gram)
+        return cls(None, gram, NOISE * float(np.trace(gram)) or 1.0)
+
+    def of(self, A: np.ndarray) -> np.ndarray:
+        """Return how familiar photos are, from 0 to 1, given their features."""
+        unit = unit_length(A.astype(float), axis=1)
+        return np.asarray((unit**2).sum(axis=1) - self._strange(unit))
+
+    def left_out(self, A: np.ndarray) -> np.ndarray:
+        """Return how familiar photos of the class are, each to all the others.
+
+        With s for what the class, the photo included, does not explain of it, and x for its
+        features, this is ``1 - s / (1 - s |x|^2 / b)``: the noise stays the same.
+        """
+        unit = unit_length(A.astype(float), axis=1)
+        whole, strange = (unit**2).sum(axis=1), self._strange(unit)
+        own = strange * (A.astype(float) ** 2).sum(axis=1) / self.noise
+        return np.asarray(np.clip(whole - strange / np.maximum(1 - own, NEGLIGIBLE), 0, 1))
+
+    def directions(self, most: int) -> np.ndarray:
+        """Return rows B with ``|B u|^2`` for `of`, the most important ones if there are more."""
+        square = self.gram if self.rows is None else self.rows @ self.rows.T
+        assert square is not None
+        sizes, vectors = (np.asarray(part)[..., ::-1][..., :most] for part in eigh(square))
+        kept = sizes > NEGLIGIBLE * max(float(sizes[0]), NEGLIGIBLE)
+        sizes, vectors = sizes[kept], vectors[:, kept]
+        if self.rows is not None:
+            vectors = (self.rows.T @ vectors) / np.sqrt(sizes)
+        return np.asarray((vectors * np.sqrt(sizes / (sizes + self.noise))).T)
+
+    def _strange(self, unit: np.ndarray) -> np.ndarray:
+        """Return ``b u'(G + b I)^-1 u``."""
+        if self.rows is None:
+            half = solve_lower(self._factor, np.ascontiguousarray(unit.T))
+            return np.asarray(self.noise * (half**2).sum(axis=0))
+        inside = solve_lower(self._factor, self.rows @ unit.T)
+        return np.asarray((unit**2).sum(axis=1) - (inside**2).sum(axis=0))
+
+    @cached_property
+    def _factor(self) -> np.ndarray:
+        square = self.gram if self.rows is None else self.rows @ self.rows.T
+        assert square is not None
+        lower = cholesky(square, self.noise)
+        if lower is None:
+            raise ClsnetError(NO_SUMS)
+        return np.asarray(lower)
+
+
+def left_out_familiarity(classifier: AnalyticClassifier, label: str, A: np.ndarray) -> np.ndarray:
+    """Return how familiar photos of a class are, each to all the others that were learned."""
+    if classifier.rule.retain == "classes":
+        return Familiarity.of_class(classifier, label).left_out(A)
+    others = class_sums(classifier)[:, classifier.labels.index(label)] - A
+    both = unit_length(A.astype(float), axis=1) * unit_length(others, axis=1)
+    return np.asarray(both.sum(axis=1) ** 2 / (1 + NOISE))
+
+
+NOT_OURS = 'this model was not made by clsnet learn: it has no curvature="full".'
 
 
 def class_sums(classifier: AnalyticClassifier) -> np.ndarray:
@@ -28,9 +143,7 @@ def class_sums(classifier: AnalyticClassifier) -> np.ndarray:
     sums = np.zeros((classifier.dimension, len(classifier.labels)))
     for trace in classifier.traces.values():
         if not isinstance(trace, FullTrace):
-            raise ClsnetError(
-                'this model was not made by clsnet learn: it has no curvature="full".'
-            )
+            raise ClsnetError(NOT_OURS)
         sums += trace.columns(classifier.labels)
     return sums
 
@@ -45,24 +158,3 @@ def unit_length(vectors: np.ndarray, axis: int) -> np.ndarray:
     """
     lengths = np.linalg.norm(vectors, axis=axis, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, np.finfo(float).tiny))
-
-
-def familiarity(A: np.ndarray, taken: np.ndarray, sums: np.ndarray) -> np.ndarray:
-    """Return the cosine between the features of each photo and the mean of its class.
-
-    Parameters
-    ----------
-    A
-        Features, one row per photo.
-    taken
-        Numbers of the classes that the photos are taken for.
-    sums
-        Sums of the features of each class, one column per class.
-
-    Examples
-    --------
-    >>> familiarity(np.array([[1.0, 1.0], [0.0, 2.0]]), np.array([0, 1]), np.eye(2)).round(4)
-    array([0.7071, 1.    ])
-    """
-    means = unit_length(sums, axis=0)[:, taken]
-    return np.asarray(np.einsum("ij,ji->i", unit_length(A.astype(float), axis=1), means))

@@ -13,11 +13,11 @@ from typing import Any
 
 from clsnet.errors import ClsnetError
 from clsnet.images import Report
-from clsnet.images.decode import ENDINGS, MOST_BYTES
+from clsnet.images.decode import MOST_BYTES
+from clsnet.images.endings import PHOTOS, ending
+from clsnet.photos.left_out import LeftOut
 from clsnet.storage.files import at_home
 from clsnet.storage.regular_files import open_regular
-
-PHOTO_ENDINGS = (*ENDINGS, ".heic", ".heif")
 
 
 @dataclass(frozen=True)
@@ -79,24 +79,24 @@ def find(folder: Path, report: Report | None = None) -> Found:
     [('cat', 'Tom.JPG')]
     """
     folder = at_home(folder)
-    root = folder.resolve()
-    away: list[Path] = []
+    root, left = folder.resolve(), LeftOut()
     try:
         entries = sorted(entry for entry in root.iterdir() if not entry.name.startswith("."))
     except OSError as error:
         raise ClsnetError(f"cannot read the folder {folder}: {error.strerror}.") from None
-    classes = [entry for entry in entries if entry.is_dir() and not _leads_away(entry, entry, away)]
+    places = [entry for entry in entries if entry.is_dir() and not _leads_away(entry, entry, left)]
+    classes = {place: unicodedata.normalize("NFC", place.name) for place in places}
     if not classes:
         raise ClsnetError(f"{folder} holds no folders: make one for each class, with its photos.")
     files = [
-        (path, unicodedata.normalize("NFC", place.name))
-        for place in classes
-        for path in photos_below(place, away)
+        (path, label)
+        for place, label in classes.items()
+        for path in photos_below(place, left, label)
     ]
     photos: dict[tuple[str, str], Photo] = {}
     unreadable = []
     with ThreadPoolExecutor() as pool:
-        digests = pool.map(_digest, [path for path, _ in files])
+        digests = pool.map(digest_of, [path for path, _ in files])
         for done, ((path, label), digest) in enumerate(zip(files, digests, strict=True), start=1):
             if isinstance(digest, str):
                 photos.setdefault((label, digest), Photo(path, label, digest))
@@ -104,26 +104,25 @@ def find(folder: Path, report: Report | None = None) -> Found:
                 unreadable.append(f"cannot read {path}: {digest.strerror}")
             if report:
                 report("looking for photos", done, len(files))
-    stray = sum(_is_photo(entry) and entry.is_file() for entry in entries)
-    warnings = [
-        _stray(stray) if stray else "",
-        _not_followed(away) if away else "",
-    ]
-    photos_found = sorted(photos.values(), key=lambda photo: (photo.label, photo.path))
-    return Found(photos_found, unreadable, [line for line in warnings if line])
+    left.stray = sum(is_photo(entry.name) and entry.is_file() for entry in entries)
+    found = sorted(photos.values(), key=lambda photo: (photo.label, photo.path))
+    lines = left.lines({*classes.values()} - {photo.label for photo in found})
+    return Found(found, unreadable, lines)
 
 
-def photos_below(folder: Path, away: list[Path] | None = None) -> Iterator[Path]:
+def photos_below(folder: Path, left: LeftOut | None = None, label: str = "") -> Iterator[Path]:
     """Yield every photo in a folder and in those below it, sorted.
 
     Parameters
     ----------
     folder
         Where to look. Symbolic links that lead out of it are not followed.
-    away
-        Such links are appended here.
+    left
+        What is left out is noted here, and so are photos that nothing installed can read.
+    label
+        The class to note it under.
     """
-    away = [] if away is None else away
+    noted = LeftOut() if left is None else left
     root = folder.resolve()
     seen: set[Path] = set()
     for name, folders, names in os.walk(folder, followlinks=True):
@@ -136,42 +135,32 @@ def photos_below(folder: Path, away: list[Path] | None = None) -> Iterator[Path]
         folders[:] = sorted(
             name
             for name in folders
-            if not name.startswith(".") and not _leads_away(place / name, root, away)
+            if not name.startswith(".") and not _leads_away(place / name, root, noted)
         )
-        for path in sorted(place / name for name in names):
-            if _is_photo(path) and not _leads_away(path, root, away):
+        for path in sorted(place / name for name in names if not name.startswith(".")):
+            if _leads_away(path, root, noted) or (left and left.takes(path.name, label)):
+                continue
+            if is_photo(path.name):
                 yield path
 
 
-def _is_photo(path: Path) -> bool:
-    return path.name.lower().endswith(PHOTO_ENDINGS) and not path.name.startswith(".")
+def is_photo(name: str) -> bool:
+    """Whether a name ends as those of photos do."""
+    return ending(name) in PHOTOS and not name.startswith(".")
 
 
-def _leads_away(path: Path, root: Path, away: list[Path]) -> bool:
+def _leads_away(path: Path, root: Path, left: LeftOut) -> bool:
     try:
         if not path.is_symlink() or path.resolve().is_relative_to(root):
             return False
     except (OSError, RuntimeError):  # a link to itself
         pass
-    away.append(path)
+    left.links.append(path)
     return True
 
 
-def _stray(n: int) -> str:
-    lie = "1 photo lies" if n == 1 else f"{n} photos lie"
-    return f"{lie} beside the classes' folders, not in one: left out"
-
-
-def _not_followed(away: list[Path]) -> str:
-    if len(away) == 1:
-        return f"the symbolic link {away[0]} leads out of its class's folder: not followed"
-    return (
-        f"{len(away)} symbolic links lead out of their class's folder, such as {away[0]}: "
-        "not followed"
-    )
-
-
-def _digest(path: Path) -> str | OSError:
+def digest_of(path: Path) -> str | OSError:
+    """Return 16 bytes that tell the contents of a photo, in hex, or why it cannot be opened."""
     try:
         with open_regular(path, MOST_BYTES) as file:
             return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()

@@ -1,15 +1,21 @@
-"""Make a model forget classes."""
+"""Make a model forget classes, or single photos."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from clsnet.arrays.blas import one_blas_thread
 from clsnet.errors import ClsnetError
 from clsnet.extractor.cache import remove_rows
+from clsnet.images import Report
 from clsnet.model import Model
+from clsnet.photos.class_names import known_class
+from clsnet.photos.moving import by_digest, features_of, with_moved, without_classes
+from clsnet.photos.noting import with_expectation
 from clsnet.photos.predicting import of_photos
 from clsnet.photos.record import Counts, Record
 from clsnet.photos.versions import changing, remove_others, save, version_before
@@ -32,6 +38,8 @@ class Forgotten:
         Where the version before lies, which still knows the classes; None if it was removed.
     cached
         Photos whose cached features were removed.
+    photos
+        Photos that were taken out of classes one by one.
     """
 
     counts: Counts
@@ -40,14 +48,17 @@ class Forgotten:
     size: int
     before: Path | None
     cached: int = 0
+    photos: Counts = field(default_factory=dict)
 
 
 def forget(
     model: str | os.PathLike[str],
-    classes: Collection[str],
+    classes: Collection[str] = (),
     *,
+    photos: Iterable[str | os.PathLike[str]] = (),
     purge: bool = False,
     cache: str | os.PathLike[str] | None = None,
+    report: Report | None = None,
     say: Callable[[str], None] | None = None,
     allow: str | Collection[str] = (),
 ) -> Forgotten:
@@ -56,17 +67,25 @@ def forget(
     Answers, probabilities and what is rejected are then those of such a model. The version before
     is kept beside the model for `undo`, unless it is purged.
 
+    Single photos are taken out of the sums, so that the weights are those of a model that never
+    saw them, but for rounding. That needs the very files that were learned. What is rejected may
+    differ a little: how familiar the other photos of the class are is not measured again.
+
     Parameters
     ----------
     model
         The file of the model.
     classes
-        Names of classes; may be empty with `purge`.
+        Names of classes; may be empty with `purge` or `photos`.
+    photos
+        Photos, and folders of photos, to forget one by one. A class without photos is gone.
     purge
         Also remove the version before, and files that a killed process left.
     cache
         A folder of cached features (``CLSNet(cache=...)``), from which to remove those of the
         photos.
+    report
+        Called as `report(stage, done, total)`, in photos.
     say
         Told when another process has to be waited for.
     allow
@@ -83,23 +102,43 @@ def forget(
     classes = [classes] if isinstance(classes, str) else list(dict.fromkeys(classes))
     if not at_home(model).exists():
         raise ClsnetError(f"there is no model {model}.")
-    if not classes and not purge:
+    if not (given := list(photos)) and not classes and not purge:
         raise ClsnetError("name the classes to forget.")
-    with changing(Path(model), say) as path:
+    files = by_digest(given) if given else {}
+    with changing(Path(model), say) as path, one_blas_thread():
         taught = of_photos(path, allow)
         size = path.stat().st_size
+        classes = [known_class(label, taught.classes) for label in classes]
         counts = _counts(taught, classes)
         record = Record.of(taught.notes or {})
+        moves = _learned(record, files)
         gone = [digest for label in classes for digest in record.digests.get(label, ())]
-        cached = remove_rows(at_home(cache), gone) if cache is not None else 0
+        moves = [(digest, label) for digest, label in moves if label not in classes]
         if classes:
-            taught = _without(taught, record, classes)
-            save(taught, path)
+            taught = without_classes(taught, classes)
+        if moves:
+            rows = features_of(taught, {digest: files[digest] for digest, _ in moves}, report)
+            taught = with_moved(taught, rows, moves)
+        cached = remove_rows(at_home(cache), [*gone, *files]) if cache is not None else 0
+        if classes or moves:
+            save(with_expectation(taught), path)
         if purge:
             remove_others(path)
         left = [str(label) for label in taught.classes]
         before = None if purge else version_before(path)
-        return Forgotten(counts, left, size, path.stat().st_size, before, cached)
+        taken = dict(sorted(Counter(label for _, label in moves).items()))
+        return Forgotten(counts, left, size, path.stat().st_size, before, cached, taken)
+
+
+def _learned(record: Record, files: Mapping[str, Path]) -> list[tuple[str, str]]:
+    """Return digests with the classes that they were learned as, or say which was not learned."""
+    found = [(digest, label) for digest in files for label in record.holding(digest)]
+    strange = [file for digest, file in files.items() if not record.holding(digest)]
+    if strange:
+        others = len(strange) - 1
+        more = f", nor {'was' if others == 1 else 'were'} {others:,} more" if others else ""
+        raise ClsnetError(f"{strange[0]} was not learned by this model{more}; nothing was changed.")
+    return found
 
 
 def _counts(taught: Model, classes: Sequence[str]) -> Counts:
@@ -110,15 +149,4 @@ def _counts(taught: Model, classes: Sequence[str]) -> Counts:
             "the model keeps only the total over all classes, so none can be taken out of it; "
             "learn the other classes into a new model that keeps them apart (--keep classes)."
         )
-    unknown = [label for label in classes if label not in known.labels]
-    if unknown:
-        raise ClsnetError(f"class {unknown[0]!r} is not known to this model.")
     return {str(label): sum(task.counts.get(label, 0) for task in known.tasks) for label in classes}
-
-
-def _without(taught: Model, record: Record, classes: Sequence[str]) -> Model:
-    """Return the model without classes, and without the tasks that brought nothing else."""
-    left = taught.without([], classes, exact=True)
-    tasks = [task for task in left.classifier.tasks if task.counts]
-    classifier = replace(left.classifier, tasks=tasks)
-    return replace(left, classifier=classifier, notes=record.without(classes).notes)

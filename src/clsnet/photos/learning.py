@@ -12,7 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from clsnet.arrays.blas import one_blas_thread
 from clsnet.arrays.ranks import alone, gathered, rank
+from clsnet.arrays.restarts import surviving
+from clsnet.classifier.left_out import left_out_scores
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Augmentation, Backbone, Extractor, Identity
 from clsnet.extractor.backbones import resolve_backbone
@@ -20,25 +23,29 @@ from clsnet.extractor.backbones.network import Network
 from clsnet.header import read
 from clsnet.images import Report
 from clsnet.model import Model
-from clsnet.photos.estimate import (
-    ENOUGH,
-    Estimate,
-    estimated,
-    held_out,
-    held_out_familiarity,
+from clsnet.photos.class_names import new_class
+from clsnet.photos.doubts import (
+    Doubt,
+    DoubtfulLabels,
+    copies,
+    doubtful,
     lookalikes,
+    with_same_files,
 )
+from clsnet.photos.expectation import ENOUGH, Expectation
 from clsnet.photos.finding import Found, Photo, find
+from clsnet.photos.moving import by_digest
+from clsnet.photos.noting import familiarity_of, of_left_out, with_expectation
 from clsnet.photos.predicting import of_photos
+from clsnet.photos.presets import PRESETS, called, network_of
 from clsnet.photos.reading_together import shared_features
 from clsnet.photos.record import Change, Counts, Record, now
 from clsnet.photos.twins import twins
 from clsnet.photos.versions import changing, save
+from clsnet.photos.wording import many
 from clsnet.storage.files import at_home
 
-BACKBONE = "efficientnet-lite0"
 TAPS = "last"  # 1,280 features: what is kept of a class of 50 photos fits in half a megabyte
-LIKELY = 0.01
 PHOTOGRAPH = (3, 224, 224)
 SIZE = 64  # for backbones that take any
 SEED = int(np.random.RandomState(0).randint(2**31))  # that of ``CLSNet(random_state=0)``
@@ -57,20 +64,27 @@ class Learned:
         The classes that were not known before.
     known
         Photos that had been learned before, and were left out.
-    outcome
-        What became of the photos held out; None where nothing can be said.
+    expectation
+        What to expect of photos of all classes known now; None where nothing can be said. Of a
+        model that keeps only the total it is about the classes of these photos.
     unreadable
         One line about each photo that cannot be read.
     warnings
         What is worth a second look.
+    doubts
+        Photos whose class may be wrong.
+    totals
+        Photos of each class known now.
     """
 
     counts: Counts
     new: list[str]
     known: int
-    outcome: Estimate | None = None
+    expectation: Expectation | None = None
     unreadable: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    doubts: list[Doubt] = field(default_factory=list)
+    totals: Counts = field(default_factory=dict)
 
 
 def learn(
@@ -78,8 +92,10 @@ def learn(
     folder: str | os.PathLike[str],
     *,
     backbone: str | Backbone | None = None,
+    preset: str | None = None,
     keep: str | None = None,
     self_contained: bool = False,
+    strict: bool = False,
     dry_run: bool = False,
     report: Report | None = None,
     say: Callable[[str], None] | None = None,
@@ -98,13 +114,18 @@ def learn(
     folder
         Holds one folder of photos for each class, new or known.
     backbone
-        The frozen network of a new model, EfficientNet-Lite0 if not given.
+        The frozen network of a new model, if not that of a preset.
+    preset
+        Of a new model: ``"fast"`` (if not given), EfficientNet-Lite0, or ``"best"``,
+        EfficientNet-Lite0, 1 and 2 side by side: more accurate, and about four times slower.
     keep
         Of a new model: sums of products over each of its ``"classes"``, so that it can forget any
         of them (if not given), or only over all in ``"total"``, in a file that hardly grows.
     self_contained
         From now on let the file hold the frozen network's weights too, so that it works without
         the file or the package that they came from.
+    strict
+        Learn nothing if the class of a photo may be wrong.
     dry_run
         Only find out what would be learned.
     report
@@ -137,6 +158,7 @@ def learn(
     """
     if keep not in (None, *KEEPS):
         raise ClsnetError(f"keep={keep!r}: use {' or '.join(KEEPS)}.")
+    backbone = network_of(preset, backbone)
     path = Path(model)
     if at_home(path).is_dir():
         raise ClsnetError(f"{model} is a folder: name the model's file, then the folder of photos.")
@@ -145,11 +167,50 @@ def learn(
     if dry_run:
         header = read(path)[0] if path.exists() else {}
         return _plan(found, Record.of(header.get("notes", {})))[1]
-    with changing(path, say) if first else nullcontext(at_home(path).resolve()) as path:
+    changed = changing(path, say) if first else nullcontext(at_home(path).resolve())
+    with changed as path, one_blas_thread():
         found = Found.of(gathered(found.plain)[0])
         name = at_home(folder).resolve().name
         taught = _opened(path, backbone, keep, [allow] if isinstance(allow, str) else allow)
-        return _learn(taught, path, name, found, self_contained, report)
+        with surviving(path.with_name(f".{path.name}.restart")):
+            return _learn(taught, path, name, found, self_contained, strict, report)
+
+
+def learn_class(
+    model: str | os.PathLike[str],
+    photos: Sequence[Path],
+    label: str,
+    *,
+    source: str,
+    report: Report | None = None,
+    say: Callable[[str], None] | None = None,
+    allow: str | Collection[str] = (),
+) -> Learned:
+    """Learn photos of one class, wherever they lie; otherwise the same as `learn`.
+
+    Parameters
+    ----------
+    model
+        The file of the model; made if it is not there.
+    photos
+        Files.
+    label
+        Their class, new or known.
+    source
+        What to note as the folder that they came from.
+    report
+        Called as `report(stage, done, total)`, in photos.
+    say
+        Told when another process has to be waited for.
+    allow
+        Networks that the file may refer to; see `clsnet.load`.
+    """
+    label = new_class(label)
+    files = by_digest(photos)
+    found = Found([Photo(path, label, digest) for digest, path in files.items()])
+    with changing(Path(model), say) as path:
+        taught = _opened(path, None, None, [allow] if isinstance(allow, str) else allow)
+        return _learn(taught, path, source, found, False, False, report)
 
 
 def _learn(
@@ -158,6 +219,7 @@ def _learn(
     folder: str,
     found: Found,
     self_contained: bool,
+    strict: bool,
     report: Report | None,
 ) -> Learned:
     extractor, size = model.extractor, model.sample_shape[-1]
@@ -167,36 +229,50 @@ def _learn(
     lines = [*found.unreadable, *unreadable.values()]
     if not rows:
         if not plan.known:
-            raise ClsnetError(f"there is no photo to learn in {folder}.{_first(lines)}")
+            said = _first(lines) or "".join(f" {line}." for line in plan.warnings[:1])
+            raise ClsnetError(f"there is no photo to learn in {folder}.{said}")
         warnings = [*plan.warnings, *(_refers(path, model) if self_contained else ())]
         return Learned({}, [], plan.known, None, lines, warnings)
     photos = [photos[row] for row in rows]
     labels = np.array([photo.label for photo in photos])
     old = (model if model.classes else model.unlearned()).classifier
     with alone():  # every process has all features now
-        held = held_out(labels, [photo.digest for photo in photos])
-        estimate = estimated(old, A, labels, held)
-        familiarity = held_out_familiarity(old, A, labels, held)
         learned = old.learn(lambda: [(A, labels)])
+        left_out = left_out_scores(learned, A, labels)
+        doubts = doubtful(learned, A, photos, left_out) if len(learned.labels) > 1 else []
+        doubts += copies(A, photos) if isinstance(extractor.backbone, Network) else []
+    doubts = with_same_files(doubts, photos, record.digests)
+    if strict and doubts:
+        raise DoubtfulLabels(doubts)
     counts = dict(Counter(labels.tolist()))
-    likely = record.threshold(LIKELY)
     warnings = [
         *plan.warnings,
         *_few(counts, record),
         *(
             f"{new} looks like {known}: {n} of its {total} photos were taken for {known}"
-            for new, known, n, total in lookalikes(old, A, labels, likely)
+            for new, known, n, total in lookalikes(old, A, labels, record.familiarity)
         ),
         *(_copies(A, photos) if isinstance(extractor.backbone, Network) else ()),
     ]
     digests: dict[str, list[str]] = {}
     for photo in photos:
         digests.setdefault(photo.label, []).append(photo.digest)
-    record = record.after(Change(now(), folder, counts), digests, familiarity)
+    fits = familiarity_of(learned, A, labels)
+    record = record.after(Change(now(), folder, counts), digests, fits)
+    taught = with_expectation(replace(model, classifier=learned, notes=record.notes))
     if rank() == 0:
-        save(replace(model, classifier=learned, notes=record.notes), path, self_contained)
+        save(taught, path, self_contained)
+    expectation = Record.of(taught.notes or {}).expectation
+    totals = {label: len(held) for label, held in record.digests.items()}
     return Learned(
-        counts, [c for c in counts if c in plan.new], plan.known, estimate, lines, warnings
+        counts,
+        [c for c in counts if c in plan.new],
+        plan.known,
+        expectation or of_left_out(learned, left_out, labels),
+        lines,
+        warnings,
+        doubts,
+        totals,
     )
 
 
@@ -210,8 +286,8 @@ def _opened(
         retain = model.classifier.rule.retain
         if backbone is not None and not _same(backbone, model):
             raise ClsnetError(
-                f"{path} learned with the backbone {model.parameters['backbone']}, so it cannot "
-                f"go on with {backbone}; omit --backbone, or start another model."
+                f"{path} learned with {called(model.parameters['backbone'])}, so it cannot go on "
+                f"with {called(backbone)}; omit --preset and --backbone, or start another model."
             )
         if keep not in (None, retain):
             raise ClsnetError(
@@ -219,7 +295,12 @@ def _opened(
                 f"{keep}; omit --keep, or start another model."
             )
         return model
-    name = _absolute(backbone or BACKBONE)
+    return blank_model(backbone, keep)
+
+
+def blank_model(backbone: str | Backbone | None = None, keep: str | None = None) -> Model:
+    """Return the model that the first photos are learned with."""
+    name = _absolute(backbone or PRESETS["fast"])
     chosen = resolve_backbone(name, PHOTOGRAPH, TAPS, views=1)
     if isinstance(chosen, Identity):
         raise ClsnetError("the backbone identity is for vectors, not for photos.")
@@ -232,7 +313,10 @@ def _opened(
 def _same(backbone: str | Backbone, model: Model) -> bool:
     if _absolute(backbone) == model.parameters["backbone"]:
         return True
-    mine = model.extractor.backbone
+    mine, named = model.extractor.backbone, model.parameters["backbone"]
+    ours = PRESETS.values()
+    if backbone in ours and (named in ours or not isinstance(mine, Network)):
+        return False  # even if that network is not installed
     alike = {k: v for k, v in mine.config.items() if k in ("taps", "views", "nodes")}
     other = resolve_backbone(backbone, model.sample_shape, **alike)
     if isinstance(mine, Network) and isinstance(other, Network):
@@ -276,7 +360,7 @@ def _shared(photos: Sequence[Photo], known: dict[str, set[str]]) -> list[str]:
             owners[digest].add(label)
     pairs = Counter((a, b) for labels in owners.values() for a in labels for b in labels if a < b)
     return [
-        f"{a} and {b} hold {n} of the same photo{'s'[: n > 1]}: one name of them may be wrong"
+        f"{a} and {b} share {many(n, 'photo')}: one of the two names may be wrong"
         for (a, b), n in sorted(pairs.items())
     ]
 

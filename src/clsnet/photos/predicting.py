@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from clsnet.arrays.blas import one_blas_thread
 from clsnet.errors import ClsnetError
 from clsnet.images import Report
 from clsnet.model import Model
-from clsnet.photos.familiarity import class_sums, familiarity
 from clsnet.photos.finding import photos_below
 from clsnet.photos.reading import features
 from clsnet.photos.record import Record
+from clsnet.photos.rejection import Looks
 from clsnet.photos.versions import put_in_order
 from clsnet.storage.files import at_home
 
@@ -65,8 +66,8 @@ def predict(
     top
         How many classes to name.
     reject
-        Say "none of these" of photos that fit worse than this share of the photos held out while
-        learning did; 0 always names a class.
+        Say "none of these" of photos that fit worse than this share of photos of known classes
+        would; 0 always names a class.
     report
         Called as `report(stage, done, total)`, in photos.
     allow
@@ -76,27 +77,61 @@ def predict(
     --------
     See `clsnet.photos.learn`.
     """
+    check_question(top, reject)
+    taught = opened(model, allow)
+    return Answering(taught).answers(photo_files(paths), top=top, reject=reject, report=report)
+
+
+class Answering:
+    """A model that was read once and answers many questions.
+
+    What follows from the model alone is computed once.
+
+    Parameters
+    ----------
+    taught
+        The model.
+    """
+
+    def __init__(self, taught: Model) -> None:
+        self.taught = taught
+        self._rejection = Record.of(taught.notes or {}).rejection
+        self._looks = Looks(taught.classifier)
+
+    def answers(
+        self,
+        files: Sequence[Path],
+        *,
+        top: int = 1,
+        reject: float = REJECT,
+        report: Report | None = None,
+    ) -> list[Prediction]:
+        """Say what photos show; see `predict`."""
+        check_question(top, reject)
+        taught, rejection = self.taught, self._rejection
+        A, rows, unreadable = features(taught.extractor, files, taught.sample_shape[-1], report)
+        found = {i: Prediction(files[i], None, [], line) for i, line in unreadable.items()}
+        if rows:
+            with one_blas_thread():
+                scores = taught.classifier.scores(A)
+                looks = self._looks.familiar(A, scores.argmax(axis=1))
+            fits = rejection.fits(looks, scores.max(axis=1)) >= rejection.threshold(reject)
+            chances = taught.probabilities(scores)
+            best = np.argsort(-scores, axis=1, kind="stable")[:, :top]
+            likely = np.take_along_axis(chances, best, axis=1).tolist()
+            for i, row in enumerate(rows):
+                names = [taught.classes[column] for column in best[i].tolist()]
+                label = names[0] if fits[i] else None
+                found[row] = Prediction(files[row], label, list(zip(names, likely[i], strict=True)))
+        return [found[i] for i in range(len(files))]
+
+
+def check_question(top: int, reject: float) -> None:
+    """Refuse what `predict` cannot be asked."""
     if not 0 <= reject < 1:
         raise ClsnetError(f"reject={reject}: give a share of 0 or more, and less than 1.")
     if top < 1:
         raise ClsnetError(f"top={top}: give 1 or more.")
-    taught = opened(model, allow)
-    files = _files([at_home(path) for path in paths])
-    A, rows, unreadable = features(taught.extractor, files, taught.sample_shape[-1], report)
-    found = {i: Prediction(files[i], None, [], line) for i, line in unreadable.items()}
-    if rows:
-        record = Record.of(taught.notes or {})
-        scores = taught.classifier.scores(A)
-        sums = class_sums(taught.classifier)
-        fits = familiarity(A, scores.argmax(axis=1), sums) >= record.threshold(reject)
-        chances = taught.probabilities(scores)
-        best = np.argsort(-scores, axis=1, kind="stable")[:, :top]
-        likely = np.take_along_axis(chances, best, axis=1).tolist()
-        for i, row in enumerate(rows):
-            names = [taught.classes[column] for column in best[i].tolist()]
-            label = names[0] if fits[i] else None
-            found[row] = Prediction(files[row], label, list(zip(names, likely[i], strict=True)))
-    return [found[i] for i in range(len(files))]
 
 
 def opened(model: str | os.PathLike[str], allow: str | Collection[str]) -> Model:
@@ -119,9 +154,10 @@ def of_photos(path: Path, allow: str | Collection[str]) -> Model:
     return model
 
 
-def _files(paths: list[Path]) -> list[Path]:
+def photo_files(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Return photos, and all those in folders."""
     files: list[Path] = []
-    for path in paths:
+    for path in (places := [at_home(path) for path in paths]):
         if path.is_dir():
             files += photos_below(path)
         elif path.exists():
@@ -129,5 +165,5 @@ def _files(paths: list[Path]) -> list[Path]:
         else:
             raise ClsnetError(f"there is no photo or folder {path}.")
     if not files:
-        raise ClsnetError(f"there is no photo in {', '.join(map(str, paths))}.")
+        raise ClsnetError(f"there is no photo in {', '.join(map(str, places))}.")
     return files

@@ -78,6 +78,9 @@ def read(paths: Sequence[Path], size: int) -> Iterator[np.ndarray | str]:
         except Unreadable as error:
             return str(error)
 
+    if len(paths) == 1:
+        yield decoded(0)
+        return
     pool = ThreadPoolExecutor(threads)
     waiting: deque[Future[np.ndarray | str]] = deque()
     try:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
-
+from clsnet.classifier.learned_task import moved_counts, renamed_keys
 from clsnet.errors import ClsnetError
+from clsnet.photos.expectation import ACCEPTED, Expectation
+from clsnet.photos.rejection import Rejection
 from clsnet.storage.schema import Misfit, listed, mapped, number, record, row, text, whole
 
 Counts = dict[str, int]
@@ -28,6 +29,7 @@ NOTES = record(
         ),
         "digests": mapped(listed(text(64), most=10**7)),
         "familiarity": mapped(listed(number(), most=10**7)),
+        "expectation": ACCEPTED,
         "changed": text(100),
         **dict.fromkeys(("scores", "losses"), mapped(listed(number(), most=10**7))),
     },
@@ -53,6 +55,14 @@ class Change:
     folder: str = ""
     counts: Counts = field(default_factory=dict)
 
+    def order(self) -> tuple[Any, ...]:
+        """Return what to sort by: the date, of whatever time zone, and what tells equals apart."""
+        try:
+            when = datetime.fromisoformat(self.date).astimezone(UTC)
+        except (ValueError, OverflowError):  # no date
+            when = datetime.min.replace(tzinfo=UTC)
+        return when, self.folder, sorted(self.counts.items())
+
     def without(self, classes: Collection[str]) -> Change:
         """Return the change as if `classes` had not been there."""
         counts = {label: n for label, n in self.counts.items() if label not in classes}
@@ -70,9 +80,12 @@ class Record:
     digests
         Of each class, the digests of the files learned.
     familiarity
-        Of each class, the familiarity of photos that were held out, sorted.
+        Of each class, how familiar its photos are, each to the others, sorted.
     changed
         When the model was last changed, in universal time.
+    expectation
+        What to expect of photos that were never seen. Every change makes it void; it follows from
+        the sums.
 
     Examples
     --------
@@ -85,6 +98,7 @@ class Record:
     digests: dict[str, list[str]] = field(default_factory=dict)
     familiarity: dict[str, list[float]] = field(default_factory=dict)
     changed: str = ""
+    expectation: Expectation | None = None
 
     @staticmethod
     def of(notes: dict[str, Any]) -> Record:
@@ -103,12 +117,16 @@ class Record:
             plain.get("digests", {}),
             plain.get("familiarity", {}),
             plain.get("changed", ""),
+            Expectation.of(plain["expectation"]) if "expectation" in plain else None,
         )
 
     @property
     def notes(self) -> dict[str, Any]:
         """The same as notes of a model."""
-        return {"photos": asdict(self)}
+        plain = asdict(self)
+        if self.expectation is None:
+            del plain["expectation"]
+        return {"photos": plain}
 
     def after(
         self,
@@ -134,10 +152,69 @@ class Record:
             moment(),
         )
 
-    def threshold(self, reject: float) -> float:
-        """Return the familiarity that this share of the photos held out did not reach."""
-        held = [one for kept in self.familiarity.values() for one in kept]
-        return float(np.quantile(held, reject)) if held and reject > 0 else -np.inf
+    def holding(self, digest: str) -> list[str]:
+        """Return the classes that a file was learned as."""
+        return [label for label, digests in self.digests.items() if digest in digests]
+
+    def moved(
+        self, old: str, new: str | None, fits: Mapping[str, tuple[float, float | None]]
+    ) -> Record:
+        """Return the record as if photos had been learned as the class `new`, or never if None.
+
+        The familiarity that is noted of a photo is the one next to what it would be now.
+
+        Parameters
+        ----------
+        old, new
+            The class that has the photos, and the one that gets them.
+        fits
+            For each photo's digest, how familiar it is to the others of the old and the new class;
+            None if there are none.
+        """
+        mine, numbers = sorted(self.digests[old]), list(self.familiarity.get(old, ()))
+        for own, _ in fits.values():
+            if numbers:
+                numbers.remove(min(numbers, key=lambda number: abs(number - own)))
+        digests = {**self.digests, old: [digest for digest in mine if digest not in fits]}
+        familiarity = {**self.familiarity, old: numbers}
+        if new is not None:
+            digests = _joined(digests, {new: list(fits)})
+            found = [fit for _, fit in fits.values() if fit is not None]
+            familiarity = _joined(familiarity, {new: found})
+        counts = moved_counts([change.counts for change in self.history], old, new, len(fits))
+        return Record(
+            [replace(c, counts=n) for c, n in zip(self.history, counts, strict=True) if n],
+            {label: kept for label, kept in digests.items() if kept},
+            {label: kept for label, kept in familiarity.items() if kept},
+            moment(),
+        )
+
+    def renamed(self, names: Mapping[str, str]) -> Record:
+        """Return the record with new names for classes."""
+        return Record(
+            [replace(c, counts=renamed_keys(c.counts, names)) for c in self.history],
+            renamed_keys(self.digests, names),
+            renamed_keys(self.familiarity, names),
+            moment(),
+        )
+
+    @staticmethod
+    def merged(records: Iterable[Record]) -> Record:
+        """Return what several records note together, the oldest learning first."""
+        found = Record(changed=moment())
+        for one in records:
+            found = Record(
+                [*found.history, *one.history],
+                _joined(found.digests, one.digests),
+                _joined(found.familiarity, one.familiarity),
+                found.changed,
+            )
+        return replace(found, history=sorted(found.history, key=Change.order))
+
+    @property
+    def rejection(self) -> Rejection:
+        """Which photos are none of these."""
+        return Rejection.of(self.familiarity, self.expectation, len(self.digests))
 
 
 def _joined(old: dict[str, list[Any]], new: dict[str, list[Any]]) -> dict[str, list[Any]]:

@@ -22,7 +22,7 @@ class Undone:
     Attributes
     ----------
     change
-        The learning; None if it was a forgetting.
+        The learning of a folder, if it was one.
     forgotten
         Number of classes that were forgotten.
     date
@@ -31,6 +31,12 @@ class Undone:
         Whether it was done again.
     classes
         Classes known now.
+    learned
+        Number of photos that came in, from a folder or by merging.
+    taken
+        Number of photos that were forgotten one by one.
+    moved
+        Number of photos that got another class.
     """
 
     change: Change | None
@@ -38,10 +44,13 @@ class Undone:
     date: str
     again: bool
     classes: list[str]
+    learned: int = 0
+    taken: int = 0
+    moved: int = 0
 
 
 def undo(model: str | os.PathLike[str], *, say: Callable[[str], None] | None = None) -> Undone:
-    """Undo the last `learn` or `forget`; the second time, do it again.
+    """Undo the last change of a model; the second time, do it again.
 
     Parameters
     ----------
@@ -67,20 +76,55 @@ def undo(model: str | os.PathLike[str], *, say: Callable[[str], None] | None = N
                 f"there is nothing to undo: {model} was learned once, and {before.name} is not "
                 "there; delete the model to start anew."
             )
-        headers = [read(file)[0] for file in (path, before)]
-        undone = _undone(*headers)
+        undone = _undone(*(read(file)[0] for file in (path, before)))
         swap(path)
         return undone
+
+
+def undoable(model: str | os.PathLike[str]) -> Undone | None:
+    """Tell what `undo` would undo, if anything.
+
+    Parameters
+    ----------
+    model
+        The file of the model.
+
+    Examples
+    --------
+    >>> undoable("/tmp/there-is-none.clsnet") is None
+    True
+    """
+    path = at_home(model).resolve()
+    before = version_before(path)
+    if not path.exists() or not before.exists():
+        return None
+    return _undone(*(read(file)[0] for file in (path, before)))
 
 
 def _undone(now: dict[str, Any], then: dict[str, Any]) -> Undone:
     """Tell what was undone, given the headers of both versions; the later one is the result."""
     records = [Record.of(header.get("notes", {})) for header in (now, then)]
     again = records[1].changed > records[0].changed
+    headers = (now, then)
     after, before = (1, 0) if again else (0, 1)
-    learned = len(records[after].history) > len(records[before].history)
-    change = records[after].history[-1] if learned else None
-    labels = [header["labels"] for header in (now, then)]
-    forgotten = 0 if change else max(0, len(labels[before]) - len(labels[after]))
-    date = change.date if change else local(records[after].changed)
-    return Undone(change, forgotten, date, again, then["labels"])
+    new, old = records[after], records[before]
+    came, went = _photos(new) - _photos(old), _photos(old) - _photos(new)
+    moved = {digest for digest, _ in came} & {digest for digest, _ in went}
+    emptied = {label for digest, label in went if digest in moved}
+    gone = {*headers[before]["labels"]} - {*headers[after]["labels"]}
+    change = new.history[-1] if len(new.history) == len(old.history) + 1 else None
+    return Undone(
+        change,
+        len(gone - emptied),
+        change.date if change else local(new.changed),
+        again,
+        then["labels"],
+        learned=sum(digest not in moved for digest, _ in came),
+        taken=sum(digest not in moved and label not in gone for digest, label in went),
+        moved=len(moved),
+    )
+
+
+def _photos(record: Record) -> set[tuple[str, str]]:
+    """Return digests, with the classes that they were learned as."""
+    return {(digest, label) for label, kept in record.digests.items() for digest in kept}

@@ -123,5 +123,6 @@ METHOD = Method(
     keeps="all samples",
     reference="upper bound: fine-tuning a pretrained network on all data so far",
     backbones=True,
+    needs="FILE.safetensors",
     finetunes=True,
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from clsnet.evaluation.protocol import AGNOSTIC
-from clsnet.reporting.tables import Summary
+from clsnet.evaluation.summaries import Summary
 
 
 def commands(summary: Summary) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from clsnet.evaluation.comparison import Comparison, compare
 from clsnet.evaluation.protocol import DEMO
-from clsnet.reporting.tables import Summary
+from clsnet.evaluation.summaries import Summary
 
 REFERENCE = "clsnet"
 DEFAULT_PRESET = "fast"

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import matplotlib.style
-from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
-from matplotlib.textpath import TextPath
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from clsnet.reporting.labels import PlacedLabel, place, spread
-from clsnet.reporting.paper import TABLE
+from clsnet.evaluation.summaries import Summary
+from clsnet.experiments.published import TABLE
+from clsnet.reporting.labels import PlacedLabel, place
+from clsnet.reporting.lines import LookedLine, label_width, line_figure
 from clsnet.reporting.picture import TIP, Picture, drawn
 from clsnet.reporting.series import curves, forgetting, leaking, total_mb
 from clsnet.reporting.style import (
@@ -22,37 +22,24 @@ from clsnet.reporting.style import (
     GOOD,
     INK,
     LEAK,
+    MARKED,
     MUTED,
     ON_DARK,
     ON_LIGHT,
     RC,
+    SMALL,
+    WIDTH,
     canvas,
     label_of,
     looks,
 )
-from clsnet.reporting.tables import Summary
-
-WIDTH = 400.0  # points; near a telephone's width, so that labels stay readable there
-LEADER = {"arrowstyle": "-", "lw": 0.7, "relpos": (0, 0.5), "shrinkA": 2, "shrinkB": 4}
-SMALL = 8.5
-NUMBERS = 12  # with more tasks than that, the cells of a heat map are too small for figures
 
 
 def pictures(prefix: str, summaries: Sequence[Summary]) -> dict[str, Picture]:
     """Draw all figures of one sequence, by name; file names start with the prefix."""
+    made = {"accuracy": accuracy_curves(f"{prefix}-accuracy", summaries)}
+    made |= cost_figures(prefix, summaries)
     with matplotlib.style.context(["default", RC]):
-        made = {
-            "accuracy": _accuracy(f"{prefix}-accuracy", summaries),
-            "memory": _scatter(f"{prefix}-memory", summaries, "memory (MB)", total_mb, _paper_mb),
-        }
-        if any(len(summary.machines) == 1 for summary in summaries):
-            made["time"] = _scatter(
-                f"{prefix}-time",
-                summaries,
-                "learning time (s)",
-                lambda s: s.mean("seconds", "learn"),
-                lambda row: float(row.seconds),
-            )
         if len(summaries[0].matrix()) > 1:
             made["forgetting"] = _forgetting(f"{prefix}-forgetting", summaries)
         for i, summary in enumerate(summaries):
@@ -60,50 +47,38 @@ def pictures(prefix: str, summaries: Sequence[Summary]) -> dict[str, Picture]:
     return made
 
 
-def _accuracy(name: str, summaries: Sequence[Summary]) -> Picture:
-    lines = [curves(summary) for summary in summaries]
-    height = max(280.0, 44.0 + 16 * len(summaries))
-    figure, axes = canvas(WIDTH, height, 42, 24 + _label_width(summaries), 10, 34)
-    lowest = min(m - s for means, spreads in lines for m, s in zip(means, spreads, strict=True))
-    low, last = min(9, math.floor(10 * max(0.0, lowest))) / 10, len(lines[0][0])
-    axes.set(xlim=(1 - 0.03 * last, 1.01 * last), ylim=(low, 1.0), xlabel="tasks learned")
-    axes.set_ylabel("accuracy on all tasks so far")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    axes.grid(axis="x", visible=False)
-    line_height = 11.5 / (height - 44) * (1 - low)
-    aside = 1 + 18 / (axes.get_position().width * WIDTH)
-    heights = spread([means[-1] for means, _ in lines], line_height, low, 1.0)
-    tips = []
-    for i, (summary, look) in enumerate(zip(summaries, looks(summaries), strict=True)):
-        (means, deviations), tasks = lines[i], range(1, last + 1)
-        below = [m - d for m, d in zip(means, deviations, strict=True)]
-        above = [m + d for m, d in zip(means, deviations, strict=True)]
-        front = 3 if look.weight == "bold" else 2
-        axes.fill_between(tasks, below, above, color=look.colour, alpha=0.13, linewidth=0)
-        style = {"color": look.colour, "linestyle": look.dash, "linewidth": look.width}
-        axes.plot(
-            tasks,
-            means,
-            **style,
-            marker=look.marker if last <= NUMBERS else "",
-            markersize=4,
-            clip_on=False,
-            zorder=front,
-            gid=f"{TIP}{i}",
+def cost_figures(prefix: str, summaries: Sequence[Summary]) -> dict[str, Picture]:
+    """Draw accuracy against memory and, where times can be compared, against time."""
+    costs: dict[str, tuple[str, Callable[[Summary], float | None], Callable[[Any], float]]] = {
+        "memory": ("memory (MB)", total_mb, _paper_mb)
+    }
+    if any(len(summary.machines) == 1 for summary in summaries):
+        costs["time"] = (
+            "learning time (s)",
+            lambda s: s.mean("seconds", "learn"),
+            lambda row: float(row.seconds),
         )
-        font = {"color": look.text, "weight": look.weight, "fontsize": SMALL, "va": "center"}
-        axes.annotate(
-            label_of(summary),
-            (last, means[-1]),
-            (aside, heights[i]),
-            textcoords=axes.get_yaxis_transform(),
-            annotation_clip=False,
-            arrowprops={"color": look.colour, **LEADER},
-            **font,
+    with matplotlib.style.context(["default", RC]):
+        return {
+            name: _scatter(f"{prefix}-{name}", summaries, *cost) for name, cost in costs.items()
+        }
+
+
+def accuracy_curves(
+    name: str, summaries: Sequence[Summary], more: Sequence[LookedLine] = ()
+) -> Picture:
+    """Draw the accuracy after each task, and further lines beside."""
+    lines = []
+    for summary, look in zip(summaries, looks(summaries), strict=True):
+        means, deviations = curves(summary)
+        tip = f"{summary.title}: {means[-1]:.4f} after the last task"
+        tasks = range(1, len(means) + 1)
+        lines.append(LookedLine(label_of(summary), tasks, means, deviations, look, tip))
+    title = "Accuracy on all tasks so far, after each task"
+    with matplotlib.style.context(["default", RC]):
+        return line_figure(
+            name, title, [*lines, *more], "tasks learned", "accuracy on all tasks so far"
         )
-        tips.append(f"{summary.title}: {means[-1]:.4f} after the last task")
-    said = "; ".join(tips) + "."
-    return drawn(figure, name, "Accuracy on all tasks so far, after each task", said, tips)
 
 
 def _matrix(name: str, summary: Summary) -> Picture:
@@ -113,7 +88,7 @@ def _matrix(name: str, summary: Summary) -> Picture:
     cells = [(i, j, value) for i, row in enumerate(rows) for j, value in enumerate(row)]
     _cells(axes, cells, len(rows), len(rows), 1.0, GOOD)
     axes.set(xlabel="accuracy on task (%)", ylabel="after task")
-    ticks = MaxNLocator(integer=True, nbins=NUMBERS).tick_values(1, len(rows))
+    ticks = MaxNLocator(integer=True, nbins=MARKED).tick_values(1, len(rows))
     shown = [int(t) for t in ticks if 1 <= t <= len(rows)]
     axes.set_xticks([t - 0.5 for t in shown], [str(t) for t in shown])
     axes.set_yticks([t - 0.5 for t in shown], [str(t) for t in shown])
@@ -148,13 +123,13 @@ def _forgetting(name: str, summaries: Sequence[Summary]) -> Picture:
     order = sorted(
         range(len(rows)), key=lambda i: (leaking(summaries[i]), statistics.fmean(rows[i]))
     )
-    left = 12 + _label_width(summaries)
+    left = 12 + label_width([label_of(summary) for summary in summaries])
     height = 40.0 + 19 * len(rows)
     figure, axes = canvas(WIDTH, height, left, 6, 6, 34)
     cells = [(i, j, value) for i, k in enumerate(order) for j, value in enumerate(rows[k])]
     _cells(axes, cells, len(rows), len(rows[0]), max(0.1, max(map(max, rows))), BAD)
     axes.set_xlabel("accuracy lost on task, in percentage points")
-    ticks = MaxNLocator(integer=True, nbins=NUMBERS).tick_values(1, len(rows[0]))
+    ticks = MaxNLocator(integer=True, nbins=MARKED).tick_values(1, len(rows[0]))
     shown = [int(t) for t in ticks if 1 <= t <= len(rows[0])]
     axes.set_xticks([t - 0.5 for t in shown], [str(t) for t in shown])
     styles = looks(summaries)
@@ -178,7 +153,7 @@ def _cells(
     for i, j, value in cells:
         shade = map_(max(0.0, value) / top)
         axes.add_patch(Rectangle((j + 0.03, i + 0.04), 0.94, 0.92, facecolor=shade, linewidth=0))
-        if columns <= NUMBERS:
+        if columns <= MARKED:
             style = {"color": _readable_on(shade), "fontsize": 9 if columns <= 8 else 7}
             shown = f"{100 * value:.0f}".replace("-0", "0").replace("-", "−")
             axes.text(j + 0.5, i + 0.5, shown, ha="center", va="center", **style)
@@ -241,10 +216,3 @@ def _readable_on(shade: tuple[float, ...]) -> str:
 
 def _paper_mb(row: Any) -> float:
     return float(row.model_mb + row.exemplar_mb)
-
-
-def _label_width(summaries: Sequence[Summary]) -> float:
-    """Return the width of the longest label, in points."""
-    font = FontProperties(weight="bold")
-    paths = [TextPath((0, 0), label_of(summary), SMALL, font) for summary in summaries]
-    return max(float(path.get_extents().width) for path in paths)

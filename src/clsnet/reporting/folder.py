@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from clsnet.errors import ClsnetError
-from clsnet.evaluation.store import OtherFormat, read_run
+from clsnet.evaluation.store import Contradiction, OtherFormat, read_run
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ def read_folder(folder: Path) -> Folder:
             continue
         try:
             run = _printable(read_run(path))
-        except OtherFormat as error:
-            found.broken.append(str(error))
+        except (OtherFormat, Contradiction) as error:
+            found.broken.append(str(error).removesuffix("."))
         except ClsnetError:
             found.broken.append(f"{path} is not a finished run")
         else:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 import shlex
 import statistics
@@ -11,22 +9,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from clsnet import __version__
-from clsnet.errors import ClsnetError
 from clsnet.evaluation.comparison import BEHIND, compare
 from clsnet.evaluation.protocol import DEMO, PROTOCOLS
-from clsnet.evaluation.store import check_writable
-from clsnet.extras import needed
-from clsnet.reporting.commands import commands
+from clsnet.evaluation.summaries import Summary, summarise, told_apart
+from clsnet.experiments.published import TABLE
 from clsnet.reporting.figures import pictures
 from clsnet.reporting.folder import Folder, read_folder
-from clsnet.reporting.paper import TABLE
+from clsnet.reporting.html import (
+    check_page,
+    files_of,
+    readable,
+    render_page,
+    templates,
+    write_page,
+)
 from clsnet.reporting.picture import Picture
-from clsnet.reporting.series import curves, forgetting, is_bound, leaking, ordered, orders
+from clsnet.reporting.series import curves, forgetting, is_bound, leaking, ordered
 from clsnet.reporting.sortable import SortableTable, sortable
-from clsnet.reporting.tables import Summary, number, summarise, told_apart
+from clsnet.reporting.tables import number
 
 
 @dataclass(frozen=True)
@@ -107,76 +109,49 @@ def write_report(folder: Path, output: Path) -> list[str]:
         The page, such as ``report.html``.
     """
     found = read_folder(folder)
-    if output.is_dir():
-        raise ClsnetError(f"{output} is a folder; name a file, such as {output / 'report.html'}.")
-    beside = output.parent / f"{output.stem}_files"
-    check_writable(beside)
+    check_page(output)
     text, drawn = render(found, folder, output)
-    try:
-        for picture in drawn:
-            (beside / f"{picture.name}.svg").write_bytes(picture.svg)
-            (beside / f"{picture.name}.png").write_bytes(picture.png)
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ClsnetError(f"cannot write {error.filename}: {error.strerror}.") from None
+    write_page(output, text, drawn)
     return found.broken
 
 
 def render(found: Folder, folder: Path, output: Path) -> tuple[str, list[Picture]]:
     """Return the page and its figures, a section for each sequence."""
-    templates = _templates()
+    templates()  # before figures are drawn, say if what the page needs is not installed
     by_sequence: dict[str, list[Summary]] = {}
     for summary in summarise(found.runs):
         by_sequence.setdefault(summary.sequence, []).append(summary)
     drawn: list[Picture] = []
     sections = []
     for number_, (sequence, summaries) in enumerate(by_sequence.items()):
-        name = re.sub(r"[^a-z0-9]+", "-", sequence.lower()).strip("-") or "sequence"
+        name = anchor(sequence)
         # Two sequences may differ only in what a file name cannot hold.
         name = f"{name}-{number_}" if any(p.name.startswith(f"{name}-") for p in drawn) else name
         summaries = told_apart(ordered(summaries))
         figures = pictures(name, summaries)
         drawn += figures.values()
         sections.append(Section(name, summaries, figures))
-    css, js = (
-        templates.loader.get_source(templates, f"report.{kind}")[0] for kind in ("css", "js")
-    )
-    command = ["clsnet", "report", _readable(str(folder)), "-o", _readable(str(output))]
-    text = templates.get_template("page.html").render(
-        policy=f"default-src 'none'; style-src {_hash(css)}; script-src {_hash(js)}; "
-        "base-uri 'none'; form-action 'none'",
-        css=css,
-        js=js,
-        broken=[_readable(reason) for reason in found.broken],
+    text = render_page(
+        "page.html",
+        broken=[readable(reason) for reason in found.broken],
         sections=sections,
-        folder=f"{output.stem}_files",
+        folder=files_of(output).name,
         leaking_meaning=PROTOCOLS[DEMO].removeprefix("LEAKING: "),
-        command=shlex.join(command),
+        command=shlex.join(
+            ["clsnet", "report", readable(str(folder)), "-o", readable(str(output))]
+        ),
         runs=len(found.runs),
         version=__version__,
     )
     return text, drawn
 
 
-def _templates() -> Any:
-    """Return the folder of templates; whatever they are given is escaped."""
-    jinja2 = needed("jinja2", "the report", "report")
-    templates = jinja2.Environment(
-        loader=jinja2.PackageLoader("clsnet.reporting"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    templates.globals.update(commands=commands, number=number, orders=orders)
-    templates.tests["leaking"] = leaking
-    return templates
+def anchor(sequence: str) -> str:
+    """Return the name of a sequence as files and links can have it.
 
-
-def _readable(text: str) -> str:
-    return text.encode(errors="replace").decode()
-
-
-def _hash(text: str) -> str:
-    """Return what a Content-Security-Policy lets pass: this text and nothing else."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    Examples
+    --------
+    >>> anchor("FashionMNIST-10/5")
+    'fashionmnist-10-5'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", sequence.lower()).strip("-") or "sequence"

@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Sequence
 
 from clsnet.evaluation.protocol import DEMO
+from clsnet.evaluation.summaries import Summary
 from clsnet.methods.registry import methods
-from clsnet.reporting.tables import Summary
 
 
 def is_bound(summary: Summary) -> bool:

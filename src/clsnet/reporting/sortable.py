@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from clsnet.evaluation.comparison import Comparison
+from clsnet.evaluation.summaries import Summary
+from clsnet.experiments.published import PAPER_HARDWARE, TABLE, Row, exceeded, paper_row
 from clsnet.methods.registry import methods
 from clsnet.reporting.differences import HEADING, differences, verdict_text
+from clsnet.reporting.forms import FORMS, PIXELS, form_of
 from clsnet.reporting.notes import notes
-from clsnet.reporting.paper import PAPER_HARDWARE, TABLE, Row, paper_row
 from clsnet.reporting.series import leaking, orders
-from clsnet.reporting.tables import Summary, number
+from clsnet.reporting.tables import number
 
 
 @dataclass(frozen=True)
@@ -26,9 +28,11 @@ class Column:
 
 
 ACCURACY = Column("Avg Acc", "", "avg_acc", 4)
+FORM = Column("Form", "", None, 0)
 DIFFERENCE = Column(HEADING.capitalize(), "", None, 4)
 NETWORK = Column("Network", "MB", None, 2)
 COLUMNS = (
+    FORM,
     ACCURACY,
     DIFFERENCE,
     Column("BWT", "", "bwt", 4),
@@ -77,12 +81,18 @@ class SortableTable:
     notes: Sequence[str]
     paper_hardware: str = PAPER_HARDWARE
 
+    @property
+    def published(self) -> bool:
+        """Whether the paper reports this sequence."""
+        return any("paper" in column.sources for column in self.columns)
+
 
 def sortable(summaries: Sequence[Summary]) -> SortableTable:
     """Return the table of one sequence: our runs, then what only the paper has."""
     sequence = summaries[0].sequence
     found = differences(summaries)
     absent = [DIFFERENCE] if not any(found) else []
+    absent += [FORM] if all(form_of(summary) == PIXELS for summary in summaries) else []
     absent += [NETWORK] if not any(summary.network_mb for summary in summaries) else []
     columns = [
         replace(column, sources=("ours", "paper")) if sequence in TABLE and column.field else column
@@ -98,10 +108,10 @@ def sortable(summaries: Sequence[Summary]) -> SortableTable:
         rows.append(_own(columns, summary, difference, published))
     missing = [(name, row) for name, row in TABLE.get(sequence, {}).items() if name not in shown]
     rows += [
-        _published(columns, name, row)
+        _published(columns, sequence, name, row)
         for name, row in sorted(missing, key=lambda one: -one[1].avg_acc)
     ]
-    return SortableTable(columns, rows, notes(summaries, found))
+    return SortableTable(columns, rows, notes(summaries, found, TABLE.get(sequence, {}).values()))
 
 
 def _own(
@@ -115,23 +125,26 @@ def _own(
         if column.heading == DIFFERENCE.heading:
             cells.append(_difference(difference))
             continue
+        if column.heading == FORM.heading:
+            form = form_of(summary)
+            cells.append(Cell("ours", FORMS.index(form), form))
+            continue
         spread = ""
         if column.heading == ACCURACY.heading and len(summary.runs) > 1:
             spread = number(summary.spread("avg_acc"))
         cells.append(_cell("ours", _mean(summary, column), column.digits, spread))
         if "paper" in column.sources:
-            cells.append(_cell("paper", _of_paper(published, column), column.digits))
+            cells.append(_of_paper(summary.sequence, published, column))
     kind = "leaks" if leaking(summary) else "own" if summary.method == "clsnet" else "run"
     hardware = ", ".join(summary.machines)
     return TableRow(kind, summary.title, orders(summary), cells, hardware, summary)
 
 
-def _published(columns: Sequence[Column], name: str, row: Row) -> TableRow:
-    cells = [
-        _cell(source, _of_paper(row, column) if source == "paper" else None, column.digits)
-        for column in columns
-        for source in column.sources
-    ]
+def _published(columns: Sequence[Column], sequence: str, name: str, row: Row) -> TableRow:
+    cells = []
+    for column in columns:
+        cells += [_cell("ours", None, column.digits)]
+        cells += [_of_paper(sequence, row, column)] if "paper" in column.sources else []
     return TableRow("published", name, "paper only", cells, PAPER_HARDWARE)
 
 
@@ -141,8 +154,10 @@ def _mean(summary: Summary, column: Column) -> float | None:
     return summary.mean(*PATHS.get(column.field, (column.field,)))
 
 
-def _of_paper(row: Row | None, column: Column) -> float | None:
-    return getattr(row, column.field or "", None)
+def _of_paper(sequence: str, row: Row | None, column: Column) -> Cell:
+    cell = _cell("paper", getattr(row, column.field or "", None), column.digits)
+    bound = exceeded(sequence, row) if row and column.heading == ACCURACY.heading else None
+    return cell if bound is None else replace(cell, verdict=f"at most {number(bound)}")
 
 
 def _difference(found: Comparison | None) -> Cell:

@@ -11,8 +11,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
+from clsnet.evaluation.summaries import Summary
 from clsnet.reporting.series import is_bound, leaking
-from clsnet.reporting.tables import Summary
 
 INK, MUTED, LINE, ACCENT, LEAK = "#1b1f24", "#656d76", "#d8dee4", "#0b62b0", "#c4281c"
 # Told apart by the colour-blind (after Okabe and Ito, and Tol), without red, which means leaking.
@@ -23,6 +23,10 @@ VARIABLES = {INK: "ink", MUTED: "muted", LINE: "line", ACCENT: "accent", LEAK: "
 }
 GOOD = LinearSegmentedColormap.from_list("good", ["#f3f7fb", "#a9cbe9", "#4b93cf", "#0b4f91"])
 BAD = LinearSegmentedColormap.from_list("bad", ["#fbf6ee", "#f3c27a", "#c96f12", "#7a3c00"])
+WIDTH = 400.0  # points; near a telephone's width, so that labels stay readable there
+LEADER = {"arrowstyle": "-", "lw": 0.7, "relpos": (0, 0.5), "shrinkA": 2, "shrinkB": 4}
+SMALL = 8.5
+MARKED = 12  # with more tasks than that, points and the cells of a heat map are too small
 ON_LIGHT, ON_DARK = "#10151a", "#fdfdfd"  # text in a coloured cell, the same in both themes
 
 RC: dict[str, Any] = {

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from clsnet.errors import ClsnetError
+from clsnet.storage.regular_files import open_regular
 
 try:
     fcntl: Any = importlib.import_module("fcntl")
@@ -19,6 +22,7 @@ except ImportError:  # Windows removes and renames no open file
     fcntl = None
 
 ENDING = ".tmp"
+COPY = "copy"
 NEW = os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -81,6 +85,73 @@ def write_atomically(path: Path, data: bytes) -> None:
         if made:
             temporary.unlink(missing_ok=True)
     _sync_folder(target.parent)
+
+
+def copy_to_free_place(source: Path, target: Path) -> None:
+    """Copy a file with its dates, or raise `FileExistsError` if there is something already.
+
+    What a killed process leaves there, `sweep` removes as temporary files of the name `COPY`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "a").write_bytes(b"whole")
+    ...     copy_to_free_place(Path(folder) / "a", Path(folder) / "b")
+    ...     sorted(file.name for file in Path(folder).iterdir())
+    ['a', 'b']
+    """
+    temporary = target.with_name(f".{COPY}.{secrets.token_hex(4)}{ENDING}")
+    with open_regular(source) as original:
+        try:
+            with os.fdopen(os.open(temporary, os.O_WRONLY | NEW, 0o600), "wb") as file:
+                _claim(file.fileno())
+                shutil.copyfileobj(original, file)
+                file.flush()
+                os.fsync(file.fileno())
+            with suppress(OSError):  # not every file system keeps all of it
+                shutil.copystat(source, temporary)
+            _rename_to_free_place(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    _sync_folder(target.parent)
+
+
+def move_to_free_place(source: Path, target: Path) -> None:
+    """Move a file, or raise `FileExistsError` if there is something already.
+
+    At any moment it is at one of both places, or at both.
+    """
+    try:
+        _rename_to_free_place(source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        copy_to_free_place(source, target)
+        _remove_or_undo(source, target)
+    _sync_folder(target.parent)
+
+
+def _rename_to_free_place(source: Path, target: Path) -> None:
+    try:
+        target.hardlink_to(source)  # unlike a rename, it replaces nothing
+    except FileExistsError:
+        raise
+    except OSError:  # some file systems have no hard links
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
+        source.rename(target)
+        return
+    _remove_or_undo(source, target)
+
+
+def _remove_or_undo(source: Path, target: Path) -> None:
+    """Remove a file that is at another place now, or remove that one if it must stay."""
+    try:
+        source.unlink()
+    except OSError:
+        target.unlink()
+        raise
 
 
 def leftovers(path: Path) -> list[Path]:

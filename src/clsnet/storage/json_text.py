@@ -8,15 +8,23 @@ from typing import Any, NoReturn
 from clsnet.storage.schema import Misfit
 
 LONGEST = 32 << 20
-MOST_PARTS = 1 << 20
-"""Objects and lists; even an empty one takes some sixty bytes."""
+MOST_VALUES = 1 << 20
+"""Even an empty list takes some sixty bytes, where the text has three."""
 DEEPEST = 64
+NESTED = frozenset({list, dict})
 
 
-def read_json(data: str | bytes, longest: int = LONGEST) -> Any:
+def read_json(data: str | bytes, most: int = MOST_VALUES) -> Any:
     """Return what a JSON text holds, or raise `Misfit`: it is too long, too nested, or not JSON.
 
     Numbers that JSON does not know, such as NaN, are refused.
+
+    Parameters
+    ----------
+    data
+        The text.
+    most
+        Values that it may hold.
 
     Examples
     --------
@@ -27,11 +35,7 @@ def read_json(data: str | bytes, longest: int = LONGEST) -> Any:
     ...
     clsnet.storage.schema.Misfit: it is nested too deeply
     """
-    if len(data) > longest:
-        raise Misfit(f"it has more than {longest:,} bytes")
-    lists, objects = ("[", "{") if isinstance(data, str) else (b"[", b"{")
-    if data.count(lists) + data.count(objects) > MOST_PARTS:  # type: ignore[arg-type]
-        raise Misfit(f"it has more than {MOST_PARTS:,} lists and objects")
+    check_bounds(data, most)
     try:
         found = json.loads(data, parse_constant=_refuse)
     except RecursionError:
@@ -44,11 +48,33 @@ def read_json(data: str | bytes, longest: int = LONGEST) -> Any:
     return found
 
 
+def check_bounds(data: str | bytes, most: int = MOST_VALUES) -> None:
+    """Raise `Misfit` if a text is too long, or has more values than `most`, by its punctuation.
+
+    Examples
+    --------
+    >>> check_bounds("[" + "0," * 100, most=10)
+    Traceback (most recent call last):
+    ...
+    clsnet.storage.schema.Misfit: it has more than 10 values
+    """
+    if len(data) > LONGEST:
+        raise Misfit(f"it has more than {LONGEST:,} bytes")
+    found = (
+        (data.count(mark) for mark in "[{,")
+        if isinstance(data, str)
+        else (data.count(mark) for mark in b"[{,")
+    )
+    if sum(found) > most:
+        raise Misfit(f"it has more than {most:,} values")
+
+
 def _check_depth(found: Any) -> None:
     level: list[Any] = [[found]]
     for _ in range(DEEPEST):
-        inner = (part.values() if isinstance(part, dict) else part for part in level)
-        level = [one for parts in inner for one in parts if isinstance(one, (dict, list))]
+        inner = [part.values() if type(part) is dict else part for part in level]
+        nested = [parts for parts in inner if not NESTED.isdisjoint(map(type, parts))]
+        level = [one for parts in nested for one in parts if one and type(one) in NESTED]
         if not level:
             return
     raise Misfit("it is nested too deeply")

@@ -1,10 +1,11 @@
-"""A model on disk: safetensors with a JSON header, versioned, checked, written atomically."""
+"""Models and sums on disk: safetensors with a JSON header, checked, written atomically."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,28 @@ from clsnet.errors import ClsnetError
 from clsnet.storage.files import write_atomically
 from clsnet.storage.json_text import read_json
 from clsnet.storage.schema import ANYTHING, Misfit, check_finite, mapped
-from clsnet.storage.tensors import as_bytes, checksum, read_tensors
+from clsnet.storage.tensors import (
+    Tensors,
+    as_bytes,
+    checksum,
+    read_metadata,
+    read_tensors,
+    tensors_of,
+)
 
-FORMAT = "clsnet"
-VERSION = 2  # 1: a Gram matrix of every trace, and no frozen network
+
+@dataclass(frozen=True)
+class Form:
+    """A kind of file: what its metadata calls it, its newest version, and its name for people."""
+
+    format: str
+    version: int
+    what: str
+
+
+MODEL = Form("clsnet", 2, "a clsnet model")  # 1: a Gram matrix of every trace, no frozen network
+SUMS = Form("clsnet-sums", 1, "a file of sums")
+FORMS = (MODEL, SUMS)
 TRIANGLE = "gram"
 TRAPEZOID = "rows"
 
@@ -38,28 +57,57 @@ def numbers(name: str, array: Array) -> int:
     return total
 
 
-def write(path: Path, header: dict[str, Any], arrays: Mapping[str, Array]) -> None:
-    """Write a model: to a temporary file beside `path`, synced, then renamed."""
+def write(
+    path: Path, header: dict[str, Any], arrays: Mapping[str, Array], form: Form = MODEL
+) -> None:
+    """Write a file: to a temporary one beside `path`, synced, then renamed."""
+    write_atomically(path, to_bytes(header, arrays, form))
+
+
+def to_bytes(header: dict[str, Any], arrays: Mapping[str, Array], form: Form = MODEL) -> bytes:
+    """Return what `write` writes."""
     packed = {name: _pack(name, to_numpy(array)) for name, array in arrays.items()}
     text = json.dumps(header, default=lambda value: value.tolist())
     metadata = {
-        "format": FORMAT,
-        "version": str(VERSION),
+        "format": form.format,
+        "version": str(form.version),
         "header": text,
         "checksum": checksum(text, packed),
     }
-    write_atomically(path, as_bytes(packed, metadata))
+    return as_bytes(packed, metadata)
 
 
-def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Read a model, or say in one line why the file is not one.
+def form_of(path: Path) -> Form | None:
+    """Return which kind of file it is by its metadata, or None if it is none of ours."""
+    try:
+        found = read_metadata(path).get("format")
+    except Misfit:
+        return None
+    return next((form for form in FORMS if form.format == found), None)
+
+
+def read(path: Path, form: Form = MODEL) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Read a model or sums, or say in one line why the file does not hold them.
 
     The header is an object of whatever JSON can hold, and all numbers of arrays are finite, but
     for infinities in a frozen network; nothing else is known of either.
     """
+    return _checked(path, form, lambda: read_tensors(path))
+
+
+def from_bytes(
+    data: bytes, name: str, form: Form = MODEL
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Read what `to_bytes` made, called by a name in messages, as `read` reads a file."""
+    return _checked(Path(name), form, lambda: tensors_of(data))
+
+
+def _checked(
+    path: Path, form: Form, tensors: Callable[[], tuple[dict[str, str], Tensors]]
+) -> tuple[dict[str, Any], Tensors]:
     try:
-        metadata, packed = read_tensors(path)
-        _check_version(path, metadata)
+        metadata, packed = tensors()
+        _check_version(path, metadata, form)
         text = metadata.get("header", "")
         if metadata.get("checksum") != checksum(text, packed):
             raise ClsnetError(f"{path} is damaged: its contents do not match its checksum.")
@@ -69,19 +117,20 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         check_finite({n: a for n, a in arrays.items() if not n.startswith("network.")})
         return header, arrays
     except Misfit as error:
-        raise ClsnetError(f"{path} is damaged or not a clsnet model: {error}.") from None
+        raise ClsnetError(f"{path} is damaged or not {form.what}: {error}.") from None
 
 
-def _check_version(path: Path, metadata: Mapping[str, str]) -> None:
-    if metadata.get("format") != FORMAT:
-        raise ClsnetError(f"{path} is a safetensors file, but not a clsnet model.")
+def _check_version(path: Path, metadata: Mapping[str, str], form: Form) -> None:
+    if metadata.get("format") != form.format:
+        known = [other.what for other in FORMS if other.format == metadata.get("format")]
+        raise ClsnetError(f"{path} is {(known or ['a safetensors file'])[0]}, but not {form.what}.")
     version = metadata.get("version", "")
     if not (version.isascii() and version.isdigit()):
         raise Misfit("it does not tell its version")
-    if int(version[:9]) > VERSION:
+    if int(version[:9]) > form.version:
         raise ClsnetError(
             f"{path} was written by a newer clsnet (format {version[:9]}, this one reads "
-            f"up to {VERSION}); upgrade clsnet to read it."
+            f"up to {form.version}); upgrade clsnet to read it."
         )
 
 

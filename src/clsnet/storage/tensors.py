@@ -9,7 +9,7 @@ import stat
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 import safetensors.numpy
 
 from clsnet.errors import ClsnetError
-from clsnet.storage.json_text import LONGEST, read_json
+from clsnet.storage.json_text import LONGEST, MOST_VALUES, check_bounds, read_json
 from clsnet.storage.schema import Misfit, listed, mapped, one_of, record, row, text, whole
 
 DTYPES = {
@@ -55,6 +55,8 @@ Tensors = dict[str, np.ndarray]
 def as_bytes(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> bytes:
     """Return a safetensors file; the same contents are always the same bytes.
 
+    Raises `ClsnetError` if it would hold more than `read_tensors` reads.
+
     Examples
     --------
     >>> len(as_bytes({"a": np.zeros(2)}, {"format": "clsnet"})) % 8
@@ -66,6 +68,10 @@ def as_bytes(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> 
     header[METADATA] = dict(metadata)  # safetensors writes it in a random order
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % ALIGNMENT)
+    try:
+        check_bounds(text)
+    except Misfit as error:
+        raise ClsnetError(f"this is too much for one file ({error}), and was not saved.") from None
     return b"".join([len(text).to_bytes(8, "little"), text, memoryview(data)[start:]])
 
 
@@ -75,21 +81,33 @@ def read_tensors(path: Path) -> tuple[dict[str, str], Tensors]:
     Raises `Misfit` if the file is not one, and `ClsnetError` if it cannot be opened.
     """
     with _opened(path) as (file, size):
-        start, metadata, infos = _header(file, size)
-        arrays = {}
-        for name, info in infos.items():
-            file.seek(start + info["data_offsets"][0])
-            array = np.empty(info["shape"], DTYPES[info["dtype"]])
-            if file.readinto(array.reshape(-1).view(np.uint8).data) != array.nbytes:
-                raise Misfit("it ends too early")
-            arrays[name] = array
-        return metadata, arrays
+        return _tensors(file, size)
 
 
-def read_metadata(path: Path, what: str = "") -> dict[str, str]:
-    """Read the metadata alone; raises as `read_tensors` does, calling the file by what it is."""
+def tensors_of(data: bytes) -> tuple[dict[str, str], Tensors]:
+    """Return the metadata and the arrays of what `as_bytes` made; raises `Misfit` for others."""
+    return _tensors(BytesIO(data), len(data))
+
+
+def _tensors(file: BufferedReader | BytesIO, size: int) -> tuple[dict[str, str], Tensors]:
+    start, metadata, infos = _header(file, size)
+    arrays = {}
+    for name, info in infos.items():
+        file.seek(start + info["data_offsets"][0])
+        array = np.empty(info["shape"], DTYPES[info["dtype"]])
+        if file.readinto(array.reshape(-1).view(np.uint8).data) != array.nbytes:
+            raise Misfit("it ends too early")
+        arrays[name] = array
+    return metadata, arrays
+
+
+def read_metadata(path: Path, what: str = "", most: int = MOST_VALUES) -> dict[str, str]:
+    """Read the metadata alone; raises as `read_tensors` does, calling the file by what it is.
+
+    `most` is the number of values that the header may hold, of arrays too.
+    """
     with _opened(path, what) as (file, size):
-        return _header(file, size)[1]
+        return _header(file, size, most)[1]
 
 
 @contextmanager
@@ -134,7 +152,7 @@ def checksum(text: str, arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def _header(
-    file: BufferedReader, size: int
+    file: BufferedReader | BytesIO, size: int, most: int = MOST_VALUES
 ) -> tuple[int, dict[str, str], Mapping[str, dict[str, Any]]]:
     """Return where numbers start, the metadata, and what each array is, all checked."""
     first = file.read(8)
@@ -143,7 +161,7 @@ def _header(
         raise Misfit("it is not a safetensors file")
     if length > LONGEST:
         raise Misfit(f"its header has more than {LONGEST:,} bytes")
-    found = read_json(file.read(length))
+    found = read_json(file.read(length), most)
     record({}, closed=False).check(found, "its header")
     metadata = found.pop(METADATA, {})
     mapped(text(LONGEST)).check(metadata, METADATA)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Self
 
 from clsnet.arrays.devices import Array, device_of, namespace
+from clsnet.arrays.linalg import indices
 from clsnet.classifier.solvers import System
 from clsnet.classifier.sums import Label
 
@@ -36,6 +39,12 @@ class Trace(ABC):
     def without(self, labels: Collection[Label]) -> Trace:
         """Return the trace without the columns of `labels`; the shared curvature stays."""
 
+    def renamed(self, names: Mapping[Label, Label]) -> Self:
+        """Return the trace with new labels for old ones."""
+        twin = copy.copy(self)
+        twin.labels = [names.get(label, label) for label in self.labels]
+        return twin
+
     @staticmethod
     @abstractmethod
     def shapes(dimension: int, n_labels: int) -> dict[str, tuple[int, ...]]:
@@ -63,9 +72,17 @@ def columns(matrix: Array, own: Sequence[Label], wanted: Sequence[Label], fill: 
     fill
         The column of a label that is not among `own`.
     """
+    if list(own) == list(wanted):
+        return matrix
     position = {label: i for i, label in enumerate(own)}
-    found = [matrix[:, position[label]] if label in position else fill for label in wanted]
-    return namespace(matrix).stack(found, axis=1) if found else matrix[:, :0]
+    xp, device = namespace(matrix), device_of(matrix)
+    places = indices([position.get(label, -1) for label in wanted], device)
+    kept = matrix if own else fill[:, None]
+    found = xp.take(kept, xp.clip(places, min=0), axis=1)
+    missing = places < 0
+    if bool(xp.any(missing)):
+        found[:, missing] = fill[:, None]
+    return found
 
 
 def zero_column(matrix: Array) -> Array:

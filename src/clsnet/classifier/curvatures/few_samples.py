@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from clsnet.arrays.devices import Array, device_of, namespace, to_device
-from clsnet.arrays.linalg import diagonal, epsilon, plus_gram, triangular_factor
+from clsnet.arrays.linalg import diagonal, eigh, epsilon, plus_gram, triangular_factor
 from clsnet.classifier.curvatures.base import Trace, union
-from clsnet.classifier.curvatures.full import FullTrace
+from clsnet.classifier.curvatures.full import ALIKE, NOT_THERE, FullTrace
 from clsnet.classifier.curvatures.upper_triangle import UpperTriangle
 from clsnet.classifier.solvers import System
-from clsnet.classifier.sums import FEW, Label, Sums
+from clsnet.classifier.sums import FEW, Label, RunningSums
+from clsnet.errors import ClsnetError
+
+ROUNDING = 1e-9  # relative; samples that differ by less from those learned are the same
 
 
 class FewSamples(FullTrace):
@@ -53,6 +57,28 @@ class FewSamples(FullTrace):
         n_samples = self.n_samples + gamma * other.n_samples
         return FewSamples(labels, trapezoid(both), cross, n_samples)
 
+    def less(self, part: FullTrace) -> FewSamples:
+        """Take samples out again, given their own trace; labels stay, even without samples.
+
+        With ``R = U S V'``, what is left of ``R'R`` is ``V (S^2 - C'C) V'``, C being the samples in
+        the directions V. It has one direction less for every sample that was learned.
+        """
+        n_left = len(self.rows) - len(part.rows) if isinstance(part, FewSamples) else 0
+        if not isinstance(part, FewSamples) or n_left < 1:
+            raise ClsnetError(NOT_THERE)
+        xp = namespace(self.rows)
+        _, sizes, directions = xp.linalg.svd(self.rows, full_matrices=False)
+        inside = part.rows @ directions.T
+        squares = -inside.T @ inside
+        own = diagonal(squares)
+        own += sizes**2
+        values, vectors = eigh(squares)
+        outside = part.rows - inside @ directions
+        _check_misfit(values[:-n_left], outside, part.rows)
+        rows = (vectors[:, -n_left:] * xp.clip(values[-n_left:], min=0) ** 0.5).T @ directions
+        cross = self.cross - part.columns(self.labels)
+        return FewSamples(self.labels, trapezoid(rows), cross, self.n_samples - part.n_samples)
+
     def added_to(self, gram: Array, gamma: float) -> Array:
         """Return ``gram + gamma A'A``."""
         return plus_gram(gram, gamma**0.5 * self.rows)
@@ -77,7 +103,35 @@ class FewSamples(FullTrace):
         return {"rows": self.rows, "cross": self.cross}
 
 
-def trace_of(seen: Sums) -> FullTrace:
+def _check_misfit(lost: Array, outside: Array, rows: Array) -> None:
+    """Refuse samples that were not learned; warn of those that look a little different now.
+
+    Parameters
+    ----------
+    lost
+        Squares in the directions that are lost with the samples: zero if all is as it was.
+    outside
+        What the samples have in directions that no learned sample has.
+    rows
+        The samples.
+    """
+    xp = namespace(rows)
+    scale = max(float(xp.max(xp.sum(rows**2, axis=1))), float(xp.finfo(rows.dtype).tiny))
+    misfit = max(
+        float(xp.max(xp.abs(lost))) / scale,
+        (float(xp.max(xp.sum(outside**2, axis=1))) / scale) ** 0.5,
+    )
+    if misfit > ALIKE:
+        raise ClsnetError(NOT_THERE)
+    if misfit > ROUNDING:
+        warnings.warn(
+            f"the samples differ by {misfit:.0e} from those learned, as if another machine had "
+            "computed them; so much of them stays.",
+            stacklevel=2,
+        )
+
+
+def trace_of(seen: RunningSums) -> FullTrace:
     """Return the full curvature of a task, as a factor where samples are few."""
     labels, n_samples, rows = seen.labels, seen.n_samples, seen.rows
     if rows is not None:

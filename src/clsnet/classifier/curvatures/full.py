@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from clsnet.arrays.devices import Array
-from clsnet.arrays.linalg import add_scaled
+from clsnet.arrays.devices import Array, namespace
+from clsnet.arrays.linalg import add_scaled, diagonal
 from clsnet.classifier.curvatures.base import Trace, columns, union, zero_column
 from clsnet.classifier.solvers import System
 from clsnet.classifier.sums import Label
+from clsnet.errors import ClsnetError
+
+NOT_THERE = "these samples are not among those that were learned: they cannot be taken out."
+ALIKE = 1e-3  # relative; samples that differ by more from those learned are others
 
 
 class FullTrace(Trace):
@@ -33,6 +37,14 @@ class FullTrace(Trace):
         cross = self.columns(labels) + gamma * other.columns(labels)
         gram = other.added_to(self.gram, gamma)
         return FullTrace(labels, gram, cross, self.n_samples + gamma * other.n_samples)
+
+    def less(self, part: FullTrace) -> FullTrace:
+        """Take samples out again, given their own trace; labels stay, even without samples."""
+        left = self.merge(part.dense, -1.0)
+        squares = diagonal(left.gram)
+        if float(namespace(squares).min(squares + ALIKE * diagonal(part.gram))) < 0:
+            raise ClsnetError(NOT_THERE)
+        return left
 
     def added_to(self, gram: Array, gamma: float) -> Array:
         """Return ``gram + gamma A'A``."""

@@ -8,7 +8,8 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from clsnet.arrays.devices import Array, namespace
+from clsnet.arrays.devices import Array
+from clsnet.arrays.linalg import dot
 from clsnet.classifier.ridge.error_curve import GRID, ErrorCurve
 from clsnet.classifier.ridge.error_rate import ScoreMoments, doubt, expected_error_rate
 from clsnet.classifier.ridge.factor import Factor
@@ -22,8 +23,18 @@ COARSE = 512  # up to this size the walk begins at START, beyond where a quarter
 TRUSTED = 0.62  # of N in degrees of freedom; with more, a small left-out error may be luck
 SURE = 3.0  # standard errors by which a smaller ridge must promise fewer wrong answers
 AMPLE = 2  # samples per column from which a smaller ridge hardly adds noise
+LIKELY = 1.0  # standard errors that are enough to lower the ridge at all where samples are ample
 MOST_CLASSES = 2000  # error rates take the square of their number
+MOST_PAIRED = 5000  # classes of which all pairs are looked at to turn scores into probabilities
 DIRECT = 1000  # up to this size a factorisation per ridge costs less than the steps of a quadrature
+
+
+@dataclass(frozen=True)
+class Solution:
+    """How weights were found: the ridge, and the degrees of freedom that it leaves."""
+
+    ridge: float
+    df: float
 
 
 @dataclass(frozen=True)
@@ -39,9 +50,10 @@ class Regression:
     df
         Degrees of freedom.
     sums
-        ``Y'A Omega``: scores added up over the samples of each class.
+        ``Y'A Omega``: scores added up over the samples of each class. None with very many classes,
+        since it takes the square of their number.
     squares
-        ``Omega'A'A Omega``: products of the scores of a sample, added up over all samples.
+        ``Omega'A'A Omega``: products of the scores of a sample, added up over all samples, or None.
     factor
         Of ``A'A + ridge I``, if there is one.
     """
@@ -50,8 +62,8 @@ class Regression:
     omega: Array
     error: float
     df: float
-    sums: Array
-    squares: Array
+    sums: Array | None
+    squares: Array | None
     factor: Factor | None
 
     @classmethod
@@ -65,6 +77,8 @@ class Regression:
         factor: Factor | None = None,
     ) -> Regression:
         """Return a solution with what its equations say of its scores."""
+        if omega.shape[1] > MOST_PAIRED:
+            return cls(ridge, omega, error, df, None, None, factor)
         sums = equations.cross.T @ omega
         squares = sums - ridge * (omega.T @ omega)
         return cls(ridge, omega, error, df, sums, squares, factor)
@@ -84,14 +98,15 @@ def regress(
     at very small ones their error may fall again.
 
     With few samples the least error may be luck: while the degrees of freedom exceed 0.62 N, the
-    next larger ridge is tried.
+    next larger ridge is tried, and no ridge below is chosen later.
 
     The least squared error is not the least number of wrong answers, which often needs a smaller
     ridge. The error rate to expect follows from the same sums and the class counts
     (`expected_error_rate`). From the ridge of generalised cross-validation the ridge is lowered
-    only as far as this rate falls by more than chance. Where it is lowered and there are more than
-    twice as many samples as columns, it is lowered by one step more: the rate is known to err on
-    the side of a large ridge, and the noise of a smaller one is little then.
+    only as far as this rate falls by more than three standard errors. With more than twice as many
+    samples as columns the noise of a smaller ridge is little. There one standard error is enough to
+    lower the ridge at all, and where it is lowered, it is lowered by one step more, since the rate
+    is known to err on the side of a large ridge.
 
     Parameters
     ----------
@@ -139,8 +154,7 @@ def _by_factor(equations: NormalEquations, value: float, curve: ErrorCurve) -> R
             )
             return regress(equations, value / equations.scale)
         omega = found
-    xp = namespace(omega)
-    inverse, squared = float(xp.sum(omega * cross)), float(xp.sum(omega**2))
+    inverse, squared = dot(omega, cross), dot(omega, omega)
     residual = equations.residual(value, inverse, squared)
     error = equations.error(residual, equations.left(value, trace))
     return Regression.of(equations, value, omega, error, equations.size - value * trace, factor)
@@ -177,13 +191,19 @@ def _chosen(
     for index in range(start, _grid(equations)[0] - 1, -1):
         found = found if index == start else moments(index)
         rate = 1.0 if found is None else expected_error_rate(found, counts)
-        if known and rate >= known[-1]:
+        fitted = found is None or found.df > TRUSTED * equations.n_samples
+        if known and (fitted or rate >= known[-1]):
             break
         known.append(rate)
-    allowed = known[-1] + SURE * doubt(known[-1], equations.n_samples)
-    steps = next(i for i, rate in enumerate(known) if rate <= allowed)
-    ample = equations.n_samples > AMPLE * equations.size
-    return max(start - steps - (1 if steps and ample else 0), 0), curve
+
+    def steps(standard_errors: float) -> int:
+        allowed = known[-1] + standard_errors * doubt(known[-1], equations.n_samples)
+        return next(i for i, rate in enumerate(known) if rate <= allowed)
+
+    lowered = steps(SURE)
+    if equations.n_samples > AMPLE * equations.size and (lowered := lowered or steps(LIKELY)):
+        lowered += 1
+    return max(start - lowered, 0), curve
 
 
 def _best(

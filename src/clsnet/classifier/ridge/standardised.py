@@ -101,6 +101,8 @@ class Standardised:
         n = self.sums[self.intercept]
         omega[self.intercept] = (self.targets - product(self.sums[None, :], omega)[0]) / n
         n_samples = self.equations.n_samples
+        if found.sums is None or found.squares is None:
+            return replace(found, omega=omega, df=found.df + 1, factor=None)
         shares = self.targets / (n * n_samples) ** 0.5
         of_means = n_samples * shares[:, None] * shares
         return replace(

@@ -41,6 +41,7 @@ OURS = {
     "efficientnet-lite0": "efficientnet_lite:EfficientNetLite",
     "efficientnet-lite1": "efficientnet_lite:EfficientNetLite1",
     "efficientnet-lite2": "efficientnet_lite:EfficientNetLite2",
+    "efficientnet-lite0+1+2": "efficientnet_lites:EfficientNetLites",
     "resnet": "resnet:ResNet",
     "hf": "huggingface:HuggingFace",
     "timm": "timm_models:Timm",
@@ -146,11 +147,11 @@ def resolve_backbone(
 ) -> Backbone:
     """Return the backbone of that name; ``"auto"`` looks at the shape of a sample.
 
-    Pretrained networks are ``"efficientnet-lite0"`` to ``"efficientnet-lite2"``,
-    ``"resnet18:FILE"``, ``"resnet50:FILE"`` or just ``"FILE.safetensors"`` (of ``clsnet
-    pretrain``), ``"hf:NAME"`` and ``"timm:NAME"``. A backbone gets those of `taps`, `views` and
-    `nodes` that its constructor takes. Any function of images, such as a ``torch.nn.Module``, is
-    a backbone too.
+    Pretrained networks are ``"efficientnet-lite0"`` to ``"efficientnet-lite2"``, these three side
+    by side as ``"efficientnet-lite0+1+2"``, ``"resnet18:FILE"``, ``"resnet50:FILE"`` or just
+    ``"FILE.safetensors"`` (of ``clsnet pretrain``), ``"hf:NAME"`` and ``"timm:NAME"``. A backbone
+    gets those of `taps`, `views` and `nodes` that its constructor takes. Any function of images,
+    such as a ``torch.nn.Module``, is a backbone too.
 
     Examples
     --------

@@ -82,6 +82,12 @@ class HuggingFace(Network):
         }
         self._wrap(_eye(network), form, model, taps, views)
 
+    @property
+    def network(self) -> Any:
+        """The module itself, frozen."""
+        tapped: Any = self._tapped[self.size]
+        return tapped.network
+
     def _build(
         self,
         state: Mapping[str, np.ndarray],

@@ -165,19 +165,7 @@ class Network(Backbone):
 
     def as_input(self, X: np.ndarray) -> np.ndarray:
         """Return a copy of the images: bytes as bytes, fractions of one in float32."""
-        if X.ndim not in (3, 4) or (X.ndim == 4 and X.shape[1] not in (1, 3)):
-            raise ClsnetError(
-                f"the {self.name} backbone needs images, (n, h, w) or (n, 3, h, w), "
-                f"not an array of shape {X.shape}."
-            )
-        fractions = np.issubdtype(X.dtype, np.floating)
-        white = 1 if fractions else 255
-        if X.size and not -SLACK <= X.min() <= X.max() <= white + SLACK:
-            raise ClsnetError(
-                f"the {self.name} backbone needs images of 0 to 255 as integers, or of 0 to 1 "
-                f"as fractions, not {X.dtype} of {X.min():.4g} to {X.max():.4g}."
-            )
-        return np.array(X, dtype=np.float32 if fractions else np.uint8)
+        return as_images(X, f"the {self.name} backbone")
 
     def transform(self, X: Array) -> Array:
         """Return one row of features per image."""
@@ -197,7 +185,9 @@ class Network(Backbone):
         white = 1 if xp.isdtype(x.dtype, "real floating") else 255
         x = resized(xp.astype(x, xp.float32), size, size)
         factor, shift = (to_device(value, device) for value in self._affine(white))
-        return x * factor + shift
+        x = x * factor  # grey becomes three channels
+        x += shift
+        return x
 
     def write_graph(self, graph: Graph, images: str) -> str:
         """Write the map from images as bytes, (n, 3, h, w), to Z into an ONNX graph."""
@@ -291,6 +281,38 @@ class Network(Backbone):
     def _affine(self, white: int) -> tuple[np.ndarray, np.ndarray]:
         """Return what normalises pixels: a factor, and what is added after it."""
         return 1 / (white * self.deviation), -self.mean / self.deviation
+
+
+def as_images(X: np.ndarray, who: str) -> np.ndarray:
+    """Return a copy of images: bytes as bytes, fractions of one in float32.
+
+    Parameters
+    ----------
+    X
+        Images, or what an error is about.
+    who
+        Needs them, as an error says.
+
+    Examples
+    --------
+    >>> as_images(np.zeros((5, 4)), "the network")
+    Traceback (most recent call last):
+        ...
+    clsnet.errors.ClsnetError: the network needs images, (n, h, w) or (n, 3, h, w), not an array \
+of shape (5, 4).
+    """
+    if X.ndim not in (3, 4) or (X.ndim == 4 and X.shape[1] not in (1, 3)):
+        raise ClsnetError(
+            f"{who} needs images, (n, h, w) or (n, 3, h, w), not an array of shape {X.shape}."
+        )
+    fractions = np.issubdtype(X.dtype, np.floating)
+    white = 1 if fractions else 255
+    if X.size and not -SLACK <= X.min() <= X.max() <= white + SLACK:
+        raise ClsnetError(
+            f"{who} needs images of 0 to 255 as integers, or of 0 to 1 as fractions, "
+            f"not {X.dtype} of {X.min():.4g} to {X.max():.4g}."
+        )
+    return np.array(X, dtype=np.float32 if fractions else np.uint8)
 
 
 def _coloured_leaves() -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -114,8 +115,17 @@ class Patches(Backbone):
                 f"not an array of shape {X.shape}."
             )
         self.peak = np.zeros((), np.float32)
-        leaves = dead_leaves(N_LEAVES, random)
-        images = leaves if self.source == "leaves" else self.as_input(X)
+        if self.source == "task":
+            self._draw(self.as_input(X), dead_leaves(N_LEAVES, random), random)
+            return
+        options = (self.filters, tuple(self.sizes), tuple(self.contrast), self.pool)
+        drawn, after = _drawn_from_leaves(options, _frozen(random))
+        for name, array in drawn.items():
+            setattr(self, name, array.copy())
+        random.set_state(after)
+
+    def _draw(self, images: np.ndarray, leaves: np.ndarray, random: np.random.RandomState) -> None:
+        """Take filters from images, and the centre from leaves."""
         images = images.reshape(-1, *images.shape[-2:])
         for size in self.sizes:
             banks = [_filter_bank(images, size, self.filters, c, random) for c in self.contrast]
@@ -273,6 +283,29 @@ class Patches(Backbone):
             rows, columns = _triangles(height, self.pool), _triangles(width, self.pool)
             self._cells[key] = to_device(np.kron(rows, columns), device)
         return self._cells[key]
+
+
+def _frozen(random: np.random.RandomState) -> tuple[Any, ...]:
+    """Return the state of random numbers so that it can be looked up."""
+    name, keys, *rest = random.get_state(legacy=True)
+    return (name, tuple(np.asarray(keys).tolist()), *rest)
+
+
+@functools.lru_cache(maxsize=4)
+def _drawn_from_leaves(
+    options: tuple[Any, ...], state: tuple[Any, ...]
+) -> tuple[dict[str, np.ndarray], Any]:
+    """Return what follows from options and a seed alone, and the random numbers' next state.
+
+    It takes a second; a process that makes several models takes it once.
+    """
+    random = np.random.RandomState()
+    random.set_state(state)
+    backbone = Patches(*options)
+    leaves = dead_leaves(N_LEAVES, random)
+    backbone._draw(leaves, leaves, random)
+    names = [name for name in backbone.fitted if name != "peak"]
+    return {name: getattr(backbone, name) for name in names}, random.get_state()
 
 
 def _positions(length: int, size: int) -> int:

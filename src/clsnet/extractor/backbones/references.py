@@ -7,7 +7,7 @@ from typing import Any
 
 OURS = (
     *("columns", "identity", "patches"),
-    *("efficientnet-lite0", "efficientnet-lite1", "efficientnet-lite2"),
+    *("efficientnet-lite0", "efficientnet-lite1", "efficientnet-lite2", "efficientnet-lite0+1+2"),
 )
 """Backbones that need nothing but clsnet and the weights that it installs."""
 SOURCES = {"hf": "model", "timm": "model", "resnet": "weights", "callable": "function"}

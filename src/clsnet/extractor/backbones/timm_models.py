@@ -68,6 +68,8 @@ class Timm(Network):
                 form["pyramid"] = True
         except (OSError, RuntimeError, AttributeError) as error:
             reason = str(error).strip().partition("\n")[0]
+            if "weights_only" in reason:  # timm tells how to load it nevertheless
+                reason = "its weights are a pickle that asks for more than arrays"
             raise ClsnetError(f"cannot load timm:{model}: {reason}") from None
         self._wrap(network, form, model, taps, views)
 

@@ -33,6 +33,7 @@ from clsnet.storage.tensors import as_bytes, read_metadata, read_tensors
 
 FORMAT = "clsnet-weights"
 MOST_PIXELS = 512  # along a side
+MOST_VALUES = 1 << 16  # of a header; an array has eight or so
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def read_weights(path: Path) -> tuple[About, dict[str, np.ndarray]]:
 def read_about(path: Path) -> About:
     """Read what a file of weights says about itself."""
     try:
-        metadata = read_metadata(path, "the weights ")
+        metadata = read_metadata(path, "the weights ", MOST_VALUES)
     except Misfit:
         metadata = {}
     if metadata.get("format") != FORMAT:

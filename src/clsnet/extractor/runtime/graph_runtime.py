@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -71,8 +74,21 @@ def _compiled(graph: Graph, device: Device) -> RunArray:
     raise ClsnetError(f"a network needs openvino: pip install 'clsnet[vision]' ({reasons[0]})")
 
 
+# A model that is read again and again in one process shares its network with the one before.
+_SHARED: WeakValueDictionary[bytes, InOpenVINO] = WeakValueDictionary()
+_SHARING = threading.Lock()
+if hasattr(os, "register_at_fork"):  # threads of a compiled network do not live on in a child
+    os.register_at_fork(after_in_child=_SHARED.clear)
+
+
 def _in_openvino(graph: Graph) -> RunArray:
-    return InOpenVINO(graph.serialised())
+    data = graph.serialised()
+    key = blake2b(data).digest()
+    with _SHARING:
+        found = _SHARED.get(key)
+        if found is None:
+            _SHARED[key] = found = InOpenVINO(data)
+    return found
 
 
 def _in_onnx_runtime(graph: Graph) -> RunArray:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import importlib
 import threading
+from collections import deque
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import numpy as np
 
 from clsnet.extractor.runtime.threads import n_threads
 
+# OpenVINO sets itself up in its first run, and hangs if two threads begin that at once.
+_FIRST = threading.Lock()
+
 
 class InOpenVINO:
     """A network that answers one image at a time, one image per core.
 
     An image's features are then the same to the last bit, whatever the batch that it comes in.
+    Several threads may ask at once, and share the cores.
 
     Parameters
     ----------
@@ -35,20 +41,40 @@ class InOpenVINO:
         }
         compiled = core.compile_model(model, "CPU", options)
         self._width = compiled.output(0).shape[1]
-        self._queue = openvino.AsyncInferQueue(compiled, 2 * threads)
-        self._queue.set_callback(_keep)
-        self._lock = threading.Lock()
+        self._free: SimpleQueue[Any] = SimpleQueue()
+        for _ in range(2 * threads):
+            self._free.put(compiled.create_infer_request())
+        with _FIRST:
+            self(np.zeros(tuple(compiled.input(0).shape), dtype=np.float32))
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Run the network."""
-        out = np.empty((len(x), self._width), dtype=np.float32)
         images = np.ascontiguousarray(x)
-        with self._lock:
+        out = np.empty((len(images), self._width), dtype=np.float32)
+        running: deque[tuple[int, Any]] = deque()
+        try:
             for i in range(len(images)):
-                self._queue.start_async([images[i : i + 1]], out[i : i + 1], share_inputs=True)
-            self._queue.wait_all()
+                request = self._request(running, out)
+                running.append((i, request))
+                request.start_async([images[i : i + 1]], share_inputs=True)
+        finally:
+            while running:
+                self._finish(running, out)
         return out
 
+    def _request(self, running: deque[tuple[int, Any]], out: np.ndarray) -> Any:
+        """Return a request that is free, if need be after an image of ours is done."""
+        while True:
+            try:
+                return self._free.get(block=not running)
+            except Empty:
+                self._finish(running, out)
 
-def _keep(request: Any, out: np.ndarray) -> None:
-    out[:] = request.get_output_tensor().data
+    def _finish(self, running: deque[tuple[int, Any]], out: np.ndarray) -> None:
+        """Wait for the image that was begun first."""
+        i, request = running.popleft()
+        try:
+            request.wait()
+            out[i] = request.get_output_tensor().data[0]
+        finally:
+            self._free.put(request)

@@ -18,7 +18,7 @@ from clsnet.arrays.devices import (
     to_numpy,
 )
 from clsnet.arrays.linalg import cholesky, solve_by_factor
-from clsnet.classifier.sums import Label, Sums
+from clsnet.classifier.sums import Label, RunningSums
 from clsnet.estimator import CLSNet
 from clsnet.estimator.features import FEATURES, new_extractor
 from clsnet.extractor import Extractor
@@ -189,12 +189,12 @@ def one_hot(y: np.ndarray, labels: list[Label], device: Device) -> Array:
     return to_device((y[:, None] == np.array(labels)).astype(float), device)
 
 
-def gaussian(sums: Sums) -> tuple[Array, Array]:
+def gaussian(sums: RunningSums) -> tuple[Array, Array]:
     """Return the class means, by sorted labels, and the pooled covariance around them.
 
     Examples
     --------
-    >>> sums = Sums(1).add(np.array([[1.0], [3.0], [8.0]]), np.array([0, 0, 5]))
+    >>> sums = RunningSums(1).add(np.array([[1.0], [3.0], [8.0]]), np.array([0, 0, 5]))
     >>> means, covariance = gaussian(sums)
     >>> means.tolist(), covariance.round(3).tolist()
     ([[2.0], [8.0]], [[0.667]])

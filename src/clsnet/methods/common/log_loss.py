@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from clsnet.arrays.devices import Array, device_of, namespace, to_device, to_numpy
 from clsnet.arrays.linalg import cholesky, diagonal, double, eigh, indices, solve_lower
-from clsnet.classifier.sums import Sums
+from clsnet.classifier.sums import RunningSums
 from clsnet.model import ROWS
 
 ITERATIONS = 200
@@ -55,7 +55,7 @@ class LogLoss:
         self.basis = row_space(A) if len(A) < A.shape[1] else None
         self.A = A if self.basis is None else double(A) @ self.basis
         self.y = y
-        sums = Sums(self.A.shape[1], device_of(A))
+        sums = RunningSums(self.A.shape[1], device_of(A))
         for start in range(0, len(A), ROWS):
             sums.add(self.A[start : start + ROWS], y[start : start + ROWS])
         self.n_classes = len(sums.counts)

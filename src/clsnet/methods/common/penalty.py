@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from clsnet.methods.common.network import Perceptron
-from clsnet.methods.common.trainer import Trainer
+from clsnet.methods.common.trainer import TUNED_MOMENTUM, Trainer
 from clsnet.methods.declared_options import option
+
+TUNED_CHUNK = 50  # images whose own gradients of a whole network fit into memory
+LAYERS = (nn.Linear, nn.Conv2d, nn.BatchNorm2d)
 
 
 class Penalty(Trainer):
@@ -23,11 +26,16 @@ class Penalty(Trainer):
     ----------
     strength
         Trade-off between old tasks and the new one.
+    own_outputs
+        Whether a task is learned on the outputs of its own classes alone. Then no task lowers the
+        outputs of other classes. Importance is that for these outputs too. Prediction is among
+        all classes, as ever.
     options
         As for `Trainer`.
     """
 
     strength: float = option(1.0, least=0)
+    own_outputs: bool = option(False)
 
     factor = 1.0  # of the strength, where a paper writes it with one half
 
@@ -35,6 +43,21 @@ class Penalty(Trainer):
         """Hold nothing yet."""
         self.importance: dict[str, Tensor] = {}
         self.centre: dict[str, Tensor] = {}
+
+    def fit_task(self, X: Tensor, y: Tensor) -> None:
+        """Learn a task, and know meanwhile which classes it has."""
+        self.own = torch.unique(y)
+        super().fit_task(X, y)
+        del self.own
+
+    def learned(self, scores: Tensor) -> Tensor:
+        """Return the outputs that the task is learned on."""
+        return scores[:, self.own] if self.own_outputs else scores
+
+    def loss(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return the loss on a batch, over the outputs that the task is learned on."""
+        target = torch.searchsorted(self.own, y) if self.own_outputs else y
+        return nn.functional.cross_entropy(self.learned(self.net(x)), target)
 
     def remember(self, importance: dict[str, Tensor]) -> None:
         """Add a task's importance; from now on its last weights are the centre."""
@@ -61,9 +84,10 @@ class Penalty(Trainer):
     @torch.no_grad()
     def after_step(self) -> None:
         """Draw the weights back."""
+        rate = self.rate / (1 - TUNED_MOMENTUM) if self.tuned else self.rate
         for name, importance in self.importance.items():
             weight = self.net.get_parameter(name)[: len(importance)]
-            pull = 2 * self.learning_rate * self.factor * self.strength * importance
+            pull = 2 * rate * self.factor * self.strength * importance
             weight += pull / (1 + pull) * (self.centre[name] - weight)
 
     def kept(self) -> dict[str, Tensor]:
@@ -75,13 +99,9 @@ class Penalty(Trainer):
 
 
 def summed_gradients(
-    net: Perceptron, x: Tensor, value: Callable[[Tensor], Tensor], function: Callable[..., Tensor]
+    net: nn.Module, x: Tensor, value: Callable[[Tensor], Tensor], function: Callable[..., Tensor]
 ) -> dict[str, Tensor]:
     """Return, for every weight, the sum over samples of a function of its gradient.
-
-    A sample's gradient of a layer's matrix is an outer product, of what comes back to the layer's
-    outputs and of what went into it; for a function with f(ab) = f(a) f(b), such as the square or
-    the modulus, the sum over samples is therefore one product of matrices.
 
     Parameters
     ----------
@@ -90,13 +110,47 @@ def summed_gradients(
     value
         Makes one number of all scores, a sum over samples.
     function
-        Applied to the gradient of each sample.
+        Applied to the gradient of each sample; f(ab) = f(a) f(b), as for the square.
     """
-    names = [name for name, module in net.named_modules() if isinstance(module, nn.Linear)]
-    inputs, outputs = net.trace(x)
-    gradients = torch.autograd.grad(value(outputs[-1]), outputs)
+    layers = {name: each for name, each in net.named_modules() if isinstance(each, LAYERS)}
+    inputs: dict[nn.Module, Tensor] = {}
+    outputs: dict[nn.Module, Tensor] = {}
+
+    def keep(layer: nn.Module, given: tuple[Tensor], out: Tensor) -> Tensor:
+        inputs[layer], outputs[layer] = given[0].detach(), out
+        return out.clone()  # the next layer may work in place
+
+    net.eval()
+    hooks = [layer.register_forward_hook(keep) for layer in layers.values()]
+    scores = net(x)
+    for hook in hooks:
+        hook.remove()
+    gradients = torch.autograd.grad(value(scores), [outputs[layer] for layer in layers.values()])
     sums = {}
-    for name, before, after in zip(names, inputs, gradients, strict=True):
-        sums[f"{name}.weight"] = function(after).T @ function(before.detach())
-        sums[f"{name}.bias"] = function(after).sum(dim=0)
+    for (name, layer), after in zip(layers.items(), gradients, strict=True):
+        weight, bias = _sums(layer, inputs[layer].float(), after.float(), function)
+        sums[f"{name}.weight"] = weight
+        if layer.bias is not None:
+            sums[f"{name}.bias"] = bias
     return sums
+
+
+def _sums(
+    layer: nn.Module, before: Tensor, after: Tensor, function: Callable[..., Tensor]
+) -> tuple[Tensor, Tensor]:
+    """Return the sums of one layer from what went in, and what comes back to its outputs.
+
+    A sample's gradient of a linear layer is an outer product, so that the sum over samples is one
+    product of matrices. That of a convolution is a sum of outer products over all places.
+    """
+    if isinstance(layer, nn.Linear):
+        return function(after).T @ function(before), function(after).sum(dim=0)
+    bias = function(after.sum(dim=(2, 3))).sum(dim=0)
+    if isinstance(layer, nn.Conv2d):
+        size: Any = {"padding": layer.padding, "stride": layer.stride}
+        patches = nn.functional.unfold(before, layer.kernel_size, **size)
+        weight = function(after.flatten(2) @ patches.transpose(1, 2)).sum(dim=0)
+        return weight.view_as(layer.weight), bias
+    assert isinstance(layer, nn.BatchNorm2d)
+    unit = nn.functional.batch_norm(before, layer.running_mean, layer.running_var, eps=layer.eps)
+    return function((after * unit).sum(dim=(2, 3))).sum(dim=0), bias

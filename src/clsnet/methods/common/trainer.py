@@ -9,28 +9,35 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from clsnet.arrays.devices import resolve_device
+from clsnet.errors import ClsnetError
 from clsnet.estimator import CLSNet
 from clsnet.estimator.features import new_extractor
 from clsnet.extractor import Extractor
+from clsnet.extractor.backbones.network import as_images
+from clsnet.extractor.backbones.weights import read_about
 from clsnet.images import Samples
 from clsnet.memory import MEGABYTE, MemoryUse
-from clsnet.methods.common.network import Perceptron
+from clsnet.methods.common.network import GrowingNetwork, Perceptron
+from clsnet.methods.common.tuned import moved, pretrained_body
 from clsnet.methods.declared_options import DeclaredOptions, option
 from clsnet.storage import model_file
 
 ROWS = 4096
+TUNED_ROWS = 256
+TUNED_MOMENTUM = 0.9
 
 
 @dataclass
 class Exemplars:
-    """Samples of old tasks that a method keeps, as vectors, with the codes of their classes."""
+    """Samples of old tasks that a method keeps, vectors or images, and codes of their classes."""
 
     X: Tensor
     y: Tensor
@@ -65,6 +72,8 @@ class Phase:
         under the key ``"schedule"``.
     before_step, after_step
         Called around every step of the optimiser.
+    varied
+        Whether images are mirrored and shifted; no if samples are features.
     """
 
     optimiser: torch.optim.Optimizer
@@ -73,6 +82,7 @@ class Phase:
     schedule: Callable[[int], float] = constant
     before_step: Callable[[], None] = nothing
     after_step: Callable[[], None] = nothing
+    varied: bool = True
 
 
 class Trainer(DeclaredOptions):
@@ -83,7 +93,9 @@ class Trainer(DeclaredOptions):
     the order in which tasks bring them.
 
     The network is the paper's multi-layer perceptron. It sees flat pixels or, given a `backbone`,
-    the features of that frozen network, as the paper's baselines do.
+    the features of that frozen network, as the paper's baselines do. Or it is the backbone itself,
+    which is trained from its weights on; then images are mirrored and shifted at random, and
+    exemplars are images, one byte a pixel. A class that can do this says `tunable`.
 
     Parameters
     ----------
@@ -98,7 +110,14 @@ class Trainer(DeclaredOptions):
     backbone, cache
         A frozen network and a folder for its outputs, as for `CLSNet`. Its last features are
         taken, of the image as it is. None: pixels.
+    form
+        ``"frozen"``, or ``"tuned"`` if the backbone itself is trained; it is a file of ``clsnet
+        pretrain`` then.
+    tuned_rate
+        Learning rate of the tuned form, with momentum.
     """
+
+    tunable: ClassVar[bool] = False
 
     seed: int = option(0, least=0)
     hidden: Sequence[int] = option((900, 900), least=1)
@@ -108,9 +127,11 @@ class Trainer(DeclaredOptions):
     device: Any = option("auto")
     backbone: Any = option(None)
     cache: Any = option(None)
+    form: str = option("frozen", among=("frozen", "tuned"))
+    tuned_rate: float = option(0.02, least=0)
 
-    net: Perceptron
-    old_net: Perceptron | None = None  # before the head grew; while a later task is learned
+    net: Any  # a GrowingNetwork
+    old_net: Any = None  # before the head grew; while a later task is learned
     exemplars: Exemplars | None = None
     extractor_: Extractor  # where there is a backbone
     task = 0
@@ -134,7 +155,8 @@ class Trainer(DeclaredOptions):
 
     def optimiser(self) -> torch.optim.Optimizer:
         """Return a fresh optimiser of the network."""
-        return torch.optim.SGD(self.net.parameters(), lr=self.learning_rate)
+        momentum = TUNED_MOMENTUM if self.tuned else 0.0
+        return torch.optim.SGD(self.net.parameters(), lr=self.rate, momentum=momentum)
 
     def before_step(self) -> None:
         """Change the gradients before the optimiser uses them."""
@@ -174,7 +196,8 @@ class Trainer(DeclaredOptions):
                 group["lr"] = rate * group.get("schedule", phase.schedule)(epoch)
             for rows in self.batches(len(y)):
                 optimiser.zero_grad(set_to_none=True)
-                phase.loss(X[rows], y[rows]).backward()  # type: ignore[no-untyped-call]
+                x = self.varied(X[rows]) if phase.varied else X[rows]
+                phase.loss(x, y[rows]).backward()  # type: ignore[no-untyped-call]
                 phase.before_step()
                 optimiser.step()
                 phase.after_step()
@@ -183,8 +206,20 @@ class Trainer(DeclaredOptions):
 
     def batches(self, n: int) -> Iterator[Tensor]:
         """Return the rows of each batch of one epoch, in random order."""
+        return self.shuffled(n, self.batch_size)
+
+    def shuffled(self, n: int, size: int) -> Iterator[Tensor]:
+        """Return all rows in random order, `size` at a time.
+
+        A last one joins the batch before, since batch normalisation needs two.
+        """
         order = torch.randperm(n, generator=self.random).to(self.device_)
-        return (order[i : i + self.batch_size] for i in range(0, n, self.batch_size))
+        ends = [*range(size, n - 1, size), n] if n else []
+        return (order[start:end] for start, end in zip([0, *ends], ends, strict=False))
+
+    def varied(self, x: Tensor) -> Tensor:
+        """Return a batch as it is trained on: images mirrored and shifted, vectors as they are."""
+        return moved(x, self.random) if self.tuned else x
 
     def replayed(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return all exemplars, and samples behind them."""
@@ -196,27 +231,60 @@ class Trainer(DeclaredOptions):
     def features(self, x: Tensor) -> Tensor:
         """Return what goes into the head, for any number of samples."""
         self.net.eval()
-        return torch.cat([self.net.features(part) for part in torch.split(x, ROWS)])
+        return torch.cat([self.net.features(part) for part in torch.split(x, self.rows_at_once)])
 
     @torch.no_grad()
     def scores(self, x: Tensor) -> Tensor:
         """Return the scores by which classes are chosen."""
-        self.net.eval()
-        scores: Tensor = self.net(x)
-        return scores
+        return self.net_scores(x)
 
-    def new_network(self, n_outputs: int) -> Perceptron:
-        """Return a network with new weights."""
-        net = Perceptron(self.n_inputs, self.hidden).to(self.device_)
-        net.grow(n_outputs)
+    @torch.no_grad()
+    def net_scores(self, x: Tensor) -> Tensor:
+        """Return the outputs of the network, for any number of samples."""
+        self.net.eval()
+        return torch.cat([self.net(part) for part in torch.split(x, self.rows_at_once)])
+
+    def new_network(self, n_outputs: int) -> GrowingNetwork:
+        """Return a network with new weights, or with those of the pretrained one."""
+        net: GrowingNetwork
+        if self.tuned:
+            net = GrowingNetwork(*pretrained_body(self.backbone))
+        else:
+            net = Perceptron(self.n_inputs, self.hidden)
+        net.to(self.device_).grow(n_outputs)
         return net
+
+    @property
+    def tuned(self) -> bool:
+        """Whether the network is the backbone."""
+        return self.form == "tuned"
+
+    @property
+    def rate(self) -> float:
+        """The learning rate of the form that the network has."""
+        return self.tuned_rate if self.tuned else self.learning_rate
+
+    @property
+    def rows_at_once(self) -> int:
+        """How many samples the network sees at once when it is not trained."""
+        return TUNED_ROWS if self.tuned else ROWS
 
     # ------------------------------------------------------------------- the same for all
 
     def check_parameters(self) -> None:
         """Raise an error if an option cannot be what it is; nothing is learned."""
         super().check_parameters()
-        self.features_model().check_parameters()
+        if not self.tuned:
+            self.features_model().check_parameters()
+            return
+        resolve_device(self.device)
+        if not self.tunable:
+            raise ClsnetError(
+                f"form='tuned': {type(self).__name__} cannot train a backbone; use form='frozen'."
+            )
+        if not str(self.backbone).endswith(".safetensors"):
+            raise ClsnetError("form='tuned' needs a backbone: a FILE.safetensors of pretrain.")
+        read_about(Path(self.backbone))
 
     def features_model(self) -> CLSNet:
         """Return a model whose extractor gives the last features of the backbone."""
@@ -257,11 +325,13 @@ class Trainer(DeclaredOptions):
         return self
 
     def as_input(self, X: Samples) -> Tensor:
-        """Return what the network sees: flat pixels, or features of a frozen network.
+        """Return what the network sees: flat pixels, features of a frozen network, or images.
 
         Integers become fractions of the largest one of the first task. Features are divided by
-        their root mean square over the first task.
+        their root mean square over the first task. Images are bytes, (n, channels, h, w).
         """
+        if self.tuned:
+            return self._images(X)
         if self.backbone is not None:
             return self._frozen(X)
         pixels = np.asarray(X)
@@ -269,6 +339,13 @@ class Trainer(DeclaredOptions):
             self.scale = float(pixels.max()) or 1.0 if pixels.dtype.kind in "iu" else 1.0
         x = torch.from_numpy(pixels.astype(np.float32).reshape(len(X), -1))
         return (x / self.scale).to(self.device_)
+
+    def _images(self, X: Samples) -> Tensor:
+        images = as_images(np.asarray(X), "form='tuned'")
+        if images.dtype != np.uint8:
+            images = np.rint(255 * images.clip(0, 1)).astype(np.uint8)
+        x = torch.from_numpy(images).to(self.device_)
+        return x if x.ndim == 4 else x[:, None]
 
     def _frozen(self, X: Samples) -> Tensor:
         """Return features, without the constant that an extractor puts behind them."""
@@ -301,10 +378,10 @@ class Trainer(DeclaredOptions):
         """Return the size of network and kept tensors, of exemplars, and of a frozen network."""
         tensors = [*self.net.state_dict().values(), *self.kept().values()]
         model = sum(tensor.numel() for tensor in tensors)
-        samples = self.exemplars.X.numel() if self.exemplars is not None else 0
+        samples = self.exemplars.X.nbytes if self.exemplars is not None else 0
         frozen = 0.0
-        if self.backbone is not None:
+        if self.backbone is not None and not self.tuned:
             state = self.extractor_.state()
             model += sum(model_file.numbers(name, array) for name, array in state.items())
             frozen = self.extractor_.referred_mb
-        return MemoryUse(4 * model / MEGABYTE, 4 * samples / MEGABYTE, frozen)
+        return MemoryUse(4 * model / MEGABYTE, samples / MEGABYTE, frozen)

@@ -1,0 +1,36 @@
+"""Many lines of one kind, told in one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from clsnet.photos.wording import NAMED, listed
+
+
+def grouped(lines: Iterable[str]) -> list[str]:
+    """Return lines with those that differ only in their names as one, if they are many.
+
+    What follows the first ``": "`` of a line is its kind, whatever the numbers in it.
+
+    Examples
+    --------
+    >>> grouped(f"{name} has 2 photos: more would help" for name in "abcdef")
+    ['a has 2 photos, b has 2 photos, c has 2 photos and 3 more: more would help']
+    >>> grouped(["cat has 2 photos: more would help", "a link is not followed"])
+    ['cat has 2 photos: more would help', 'a link is not followed']
+    """
+    kinds: dict[str, list[str]] = {}
+    for line in lines:
+        kinds.setdefault(re.sub(r"\d[\d,]*", "#", line.partition(": ")[2] or line), []).append(line)
+    return [line for alike in kinds.values() for line in _told(alike)]
+
+
+def _told(alike: list[str]) -> list[str]:
+    if len(alike) <= NAMED:
+        return alike
+    parts = [line.partition(": ") for line in alike]
+    tails = {tail for _, _, tail in parts}
+    if tails == {""} or len(tails) > 1:
+        return [f"{alike[0]} (and {len(alike) - 1:,} more like this)"]
+    return [f"{listed([head for head, _, _ in parts])}: {tails.pop()}"]

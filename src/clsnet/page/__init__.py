@@ -1,0 +1,1 @@
+"""The verbs of `clsnet.photos` in a browser and over HTTP."""

@@ -1,0 +1,151 @@
+"""Give photos the class that they should have been learned as."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from clsnet.arrays.blas import one_blas_thread
+from clsnet.errors import ClsnetError
+from clsnet.images import Report
+from clsnet.model import Model
+from clsnet.photos.class_names import known_class, new_class
+from clsnet.photos.moving import by_digest, features_of, with_moved
+from clsnet.photos.noting import familiarity_of, with_expectation
+from clsnet.photos.predicting import of_photos
+from clsnet.photos.record import Change, Counts, Record, now
+from clsnet.photos.versions import changing, save
+from clsnet.storage.files import at_home
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """What was corrected.
+
+    Attributes
+    ----------
+    label
+        The class that the photos have now.
+    moved
+        Photos that were learned as another class, by that class.
+    learned
+        Photos that were not learned before.
+    known
+        Photos that were learned as this class already, and as no other.
+    gone
+        Classes that have no photo left.
+    """
+
+    label: str
+    moved: Counts = field(default_factory=dict)
+    learned: int = 0
+    known: int = 0
+    gone: list[str] = field(default_factory=list)
+
+
+def correct(
+    model: str | os.PathLike[str],
+    photos: Iterable[str | os.PathLike[str]],
+    label: str,
+    *,
+    new: bool = False,
+    report: Report | None = None,
+    say: Callable[[str], None] | None = None,
+    allow: str | Collection[str] = (),
+) -> Corrected:
+    """Let photos be of a class, exactly as if they had been learned so at once.
+
+    Those that were learned as another class are taken out of it, others are learned. It needs the
+    very files that were learned. The version before is kept beside the model, for `undo`.
+
+    Parameters
+    ----------
+    model
+        The file of the model.
+    photos
+        Photos, and folders of photos; all of one class.
+    label
+        The class.
+    new
+        Whether it may be a new one.
+    report
+        Called as `report(stage, done, total)`, in photos.
+    say
+        Told when another process has to be waited for.
+    allow
+        Networks that the file may refer to, such as ``"hf:NAME"``; see `clsnet.load`.
+
+    Examples
+    --------
+    >>> from clsnet.photos import correct
+    >>> correct("/tmp/there-is-none.clsnet", ["img.jpg"], "dog")
+    Traceback (most recent call last):
+    ...
+    clsnet.errors.ClsnetError: there is no model /tmp/there-is-none.clsnet.
+    """
+    if not at_home(model).exists():
+        raise ClsnetError(f"there is no model {model}.")
+    files = by_digest(photos)
+    with changing(Path(model), say) as path, one_blas_thread():
+        taught = of_photos(path, allow)
+        label = _class(label, taught.classes, new)
+        record = Record.of(taught.notes or {})
+        holding = {digest: record.holding(digest) for digest in files}
+        wrong = {digest: held for digest, held in holding.items() if held != [label]}
+        if not wrong:
+            return Corrected(label, known=len(files))
+        rows = features_of(taught, {digest: files[digest] for digest in wrong}, report)
+        found = _corrected(taught, rows, wrong, label, _folder(files.values()))
+        save(with_expectation(found), path)
+        moved = Counter(old for held in wrong.values() for old in held if old != label)
+        return Corrected(
+            label,
+            dict(sorted(moved.items())),
+            learned=sum(not held for held in wrong.values()),
+            known=len(files) - len(wrong),
+            gone=[old for old in taught.classes if old not in found.classes],
+        )
+
+
+def _corrected(
+    taught: Model,
+    rows: Mapping[str, np.ndarray],
+    wrong: Mapping[str, list[str]],
+    label: str,
+    folder: str,
+) -> Model:
+    """Return the model in which each photo is of this class only, given those it was learned as."""
+    moved, removed = [], []
+    for digest, held in wrong.items():
+        others = [(digest, old) for old in held if old != label]
+        moved += [] if label in held else others[:1]
+        removed += others if label in held else others[1:]
+    found = with_moved(with_moved(taught, rows, moved, label), rows, removed)
+    fresh = {digest: rows[digest] for digest, held in wrong.items() if not held}
+    return _learned(found, fresh, label, folder) if fresh else found
+
+
+def _learned(taught: Model, rows: Mapping[str, np.ndarray], label: str, folder: str) -> Model:
+    """Return the model with further photos of one class."""
+    old = (taught if taught.classes else taught.unlearned()).classifier
+    A, labels = np.stack(list(rows.values())), np.array([label] * len(rows))
+    learned = old.learn(lambda: [(A, labels)])
+    change, fits = Change(now(), folder, {label: len(rows)}), familiarity_of(learned, A, labels)
+    record = Record.of(taught.notes or {}).after(change, {label: sorted(rows)}, fits)
+    return replace(taught, classifier=learned, notes=record.notes)
+
+
+def _class(label: str, known: Collection[str], new: bool) -> str:
+    if new and label not in known:
+        return new_class(label)
+    return known_class(label, known, advice="; --new makes it")
+
+
+def _folder(files: Iterable[Path]) -> str:
+    """Return the name of the folder that holds photos."""
+    return Path(os.path.commonpath([file.resolve().parent for file in files])).name

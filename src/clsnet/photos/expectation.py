@@ -1,0 +1,187 @@
+"""What to expect of photos that were never seen, from sums alone.
+
+Scores of photos of a class are drawn from a Gaussian with the mean and the covariance that the
+class's own photos would have, had each been left out. All classes known now take part, whenever
+they were learned, and a class that was forgotten takes no part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from clsnet.classifier.analytic import NO_SUMS, AnalyticClassifier
+from clsnet.classifier.calibration import LEAST_NOISE, MOST, softmax
+from clsnet.classifier.left_out import left_out_moments
+from clsnet.errors import ClsnetError
+from clsnet.photos.interval import wilson
+from clsnet.storage.schema import Kind, listed, mapped, number, record, row, text
+
+ENOUGH = 5  # photos of a class, to say something about it
+WIDER = 1.15  # deviations of real scores over those of the Gaussian: their tails are heavier
+DRAWS = 8000
+MOST_CLASSES = 100  # that are drawn from; all compete
+PAIRS = 20  # that are noted
+PERCENT = (np.arange(100) + 0.5) / 100
+DIGITS = 6
+ROUNDS = 40  # of the search for a temperature
+ROUNDING = 1e-7
+GOLDEN = (5**0.5 - 1) / 2
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What to expect of photos of the classes known now.
+
+    Attributes
+    ----------
+    right
+        The share of each class's photos that are recognised.
+    confused
+        Class, the other class that its photos are taken for, and the share of them that are.
+    best
+        Percentiles 0.5, 1.5, ... 99.5 of the highest score of a photo.
+    temperature
+        At which the probabilities have the least log loss.
+    """
+
+    right: dict[str, float] = field(default_factory=dict)
+    confused: list[tuple[str, str, float]] = field(default_factory=list)
+    best: list[float] = field(default_factory=list)
+    temperature: float = MOST
+
+    @staticmethod
+    def of(plain: dict[str, Any]) -> Expectation:
+        """Read it from a file, where it is checked already."""
+        confused = [(label, other, share) for label, other, share in plain["confused"]]
+        return Expectation(plain["right"], confused, plain["best"], plain["temperature"])
+
+    def accuracy(self, counts: dict[str, int]) -> tuple[float, float, float] | None:
+        """Return the share of photos that are recognised, and its 95 % interval.
+
+        Parameters
+        ----------
+        counts
+            Photos of each class that were learned; classes count by them.
+        """
+        sizes = {label: counts.get(label, 0) for label in self.right}
+        n = sum(sizes.values())
+        if n == 0:
+            return None
+        share = sum(sizes[label] * right for label, right in self.right.items()) / n
+        return share, *wilson(share * n, n)
+
+
+ACCEPTED: Kind = record(
+    {
+        "right": mapped(number(0, 1)),
+        "confused": listed(row(text(), text(), number(0, 1)), PAIRS),
+        "best": listed(number(), len(PERCENT)),
+        "temperature": number(1e-6, 1e6),
+    }
+)
+
+
+def expected(classifier: AnalyticClassifier) -> Expectation | None:
+    """Draw scores of photos that were never seen, and see what becomes of them.
+
+    Returns None where nothing can be said: of one class, of classes with fewer than five photos,
+    or where the sums of classes are not kept apart.
+    """
+    labels, counts = [str(label) for label in classifier.labels], _counts(classifier)
+    drawn = drawn_scores(classifier)
+    if not drawn:
+        return None
+    pairs = [
+        (label, labels[other], round(float(shares[other]), DIGITS))
+        for label, shares in shares_taken(drawn).items()
+        for other in np.flatnonzero(shares).tolist()
+        if labels[other] != label
+    ]
+    own = {label: labels.index(label) for label in drawn}
+    hits = {
+        label: round(float((part.argmax(axis=1) == own[label]).mean()), DIGITS)
+        for label, part in drawn.items()
+    }
+    scores = np.concatenate(list(drawn.values()))
+    times = len(scores) // len(drawn)
+    column = np.repeat(list(own.values()), times)
+    weights = np.repeat([counts[label] for label in drawn], times)
+    return Expectation(
+        hits,
+        sorted(pairs, key=lambda pair: (-pair[2] * counts[pair[0]], *pair[:2]))[:PAIRS],
+        np.round(np.quantile(scores.max(axis=1), PERCENT), DIGITS).tolist(),
+        _temperature(scores, column, weights),
+    )
+
+
+def drawn_scores(classifier: AnalyticClassifier) -> dict[str, np.ndarray]:
+    """Draw scores of photos of each class that were never seen; of none where nothing is known."""
+    counts = _counts(classifier)
+    enough = [label for label, n in counts.items() if n >= ENOUGH]
+    if classifier.rule.retain != "classes" or len(counts) < 2 or not enough:
+        return {}
+    step = -(-len(enough) // MOST_CLASSES)
+    enough = enough[::step]
+    random = np.random.RandomState(0).standard_normal((max(DRAWS // len(enough), 64), len(counts)))
+    return {
+        label: mean + WIDER * random @ _root(covariance).T
+        for label, (mean, covariance) in zip(
+            enough, left_out_moments(classifier, enough), strict=True
+        )
+    }
+
+
+def shares_taken(drawn: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the share of each class's photos that are taken for every class, given scores.
+
+    Examples
+    --------
+    >>> shares_taken({"cat": np.array([[0.9, 0.1], [0.4, 0.6]])})["cat"]
+    array([0.5, 0.5])
+    """
+    return {
+        label: np.bincount(scores.argmax(axis=1), minlength=scores.shape[1]) / len(scores)
+        for label, scores in drawn.items()
+    }
+
+
+def _counts(classifier: AnalyticClassifier) -> dict[str, int]:
+    return {
+        str(label): sum(task.counts.get(label, 0) for task in classifier.tasks)
+        for label in classifier.labels
+    }
+
+
+def _root(covariance: np.ndarray) -> np.ndarray:
+    """Return a matrix R with ``R R' = covariance``, but for rounding."""
+    least = ROUNDING * (float(np.trace(covariance)) / len(covariance) + ROUNDING)
+    try:
+        return np.linalg.cholesky(covariance + least * np.eye(len(covariance)))
+    except np.linalg.LinAlgError:
+        raise ClsnetError(NO_SUMS) from None
+
+
+def _temperature(scores: np.ndarray, own: np.ndarray, weights: np.ndarray) -> float:
+    """Return the temperature with the least log loss, by a golden-section search."""
+
+    def loss(logarithm: float) -> float:
+        chances = softmax(scores / np.exp(logarithm))[np.arange(len(own)), own]
+        return float(weights @ -np.log(np.maximum(chances, np.finfo(float).tiny)))
+
+    low, high = np.log(LEAST_NOISE), np.log(MOST)
+    near, far = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    lower, upper = loss(near), loss(far)
+    for _ in range(ROUNDS):
+        if lower < upper:
+            high, far, upper = far, near, lower
+            near = high - GOLDEN * (high - low)
+            lower = loss(near)
+        else:
+            low, near, lower = near, far, upper
+            far = low + GOLDEN * (high - low)
+            upper = loss(far)
+    return round(float(np.exp((low + high) / 2)), DIGITS)

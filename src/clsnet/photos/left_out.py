@@ -1,0 +1,93 @@
+"""What lies in a folder of photos and is not taken for one, told in a few lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from pathlib import Path
+
+from clsnet.images.endings import INSTALL, OTHERS, PHOTOS, ending, kind_of, missing
+from clsnet.photos.wording import listed, many
+
+ENDINGS = 5  # that a line names
+
+
+class LeftOut:
+    """Notes what is left out of the folders of classes.
+
+    Attributes
+    ----------
+    links : list of Path
+        Symbolic links that lead out of their class's folder.
+    unread : Counter
+        Images by class and ending that nothing reads, or nothing that is installed.
+    others : Counter
+        Other files by class and ending.
+    stray : int
+        Photos beside the folders of classes.
+    """
+
+    def __init__(self) -> None:
+        self.links: list[Path] = []
+        self.unread: Counter[tuple[str, str]] = Counter()
+        self.others: Counter[tuple[str, str]] = Counter()
+        self.stray = 0
+
+    def takes(self, name: str, label: str) -> bool:
+        """Note a file of a class unless it is a photo that can be read."""
+        end = ending(name)
+        if end in OTHERS or missing(kind_of(name)):
+            self.unread[label, end] += 1
+        elif end not in PHOTOS:
+            self.others[label, end] += 1
+        else:
+            return False
+        return True
+
+    def lines(self, without_photos: Collection[str]) -> list[str]:
+        """Return what there is to say, given the classes that bring no photo."""
+        lines = [self._stray(), self._links()]
+        lines += [_not_read(label, end, n) for (label, end), n in sorted(self.unread.items())]
+        lines += [self._others(), self._without_photos(without_photos)]
+        return [line for line in lines if line]
+
+    def _stray(self) -> str:
+        lie = "lies" if self.stray == 1 else "lie"
+        where = "beside the classes' folders, not in one: left out"
+        return f"{many(self.stray, 'photo')} {lie} {where}" if self.stray else ""
+
+    def _links(self) -> str:
+        if not self.links:
+            return ""
+        first = self.links[0]
+        if len(self.links) == 1:
+            return f"the symbolic link {first} leads out of its class's folder: not followed"
+        n = many(len(self.links), "symbolic link")
+        return f"{n} lead out of their class's folder, such as {first}: not followed"
+
+    def _others(self) -> str:
+        n = self.others.total()
+        no_photos = "is no photo" if n == 1 else "are no photos"
+        return f"{many(n, 'file')} {no_photos} ({_endings(self.others)}): left out" if n else ""
+
+    def _without_photos(self, labels: Collection[str]) -> str:
+        names = [f"{label} ({self._why(label)})" for label in sorted(labels)]
+        bring = "brings" if len(names) == 1 else "bring"
+        return f"{many(len(names), 'folder')} {bring} no photo: {listed(names)}" if names else ""
+
+    def _why(self, label: str) -> str:
+        own = {key: 1 for key in (*self.unread, *self.others) if key[0] == label}
+        if own:
+            return f"only {_endings(own)} files"
+        linked = any(label in link.parts for link in self.links)
+        return "only links that are not followed" if linked else "no readable file"
+
+
+def _not_read(label: str, end: str, n: int) -> str:
+    files = many(n, f"{end} file")
+    cure = INSTALL if end in PHOTOS else f"convert {'it' if n == 1 else 'them'} to JPEG"
+    return f"{label}: {files} {'was' if n == 1 else 'were'} not read; {cure}"
+
+
+def _endings(counts: Collection[tuple[str, str]]) -> str:
+    return listed(sorted({end or "nameless" for _, end in counts}), ENDINGS)
