@@ -12,7 +12,7 @@ from typing import Any
 
 from clsnet.arrays.devices import is_torch, namespace
 from clsnet.arrays.linalg import double
-from clsnet.classifier.sums import PRECISIONS, Sums
+from clsnet.classifier.sums import PRECISIONS, RunningSums
 from timing import DEVICE, GPU, alternating, features, ratio
 
 SIZE = 16_000 if GPU else 4_000
@@ -35,7 +35,7 @@ def full_products(A: Any) -> dict[str, Callable[[], Any]]:
 
 def run() -> dict[str, Any]:
     A, y = features(ROWS, SIZE)
-    seen = {p: Sums(SIZE, DEVICE, p) for p in (PRECISIONS if GPU else PRECISIONS[:2])}
+    seen = {p: RunningSums(SIZE, DEVICE, p) for p in (PRECISIONS if GPU else PRECISIONS[:2])}
     products = {
         f"{name} {precision}": product
         for precision, some in (("float32", A), ("float64", double(A)))

@@ -11,7 +11,7 @@ from clsnet.classifier.curvatures.plasticity import plasticity
 from clsnet.classifier.ridge.normal_equations import NormalEquations
 from clsnet.classifier.ridge.rule import regress
 from clsnet.classifier.solvers import System, solve_per_class
-from clsnet.classifier.sums import Sums
+from clsnet.classifier.sums import RunningSums
 from timing import DEVICE, GPU, alternating, features, ratio
 
 SIZE, CLASSES, ROWS = 5_000, 100, 6_000
@@ -24,7 +24,7 @@ def system(
 ) -> System:
     """Return the system of the second of two tasks, with the plasticity of the first."""
     A, y = features(rows, size, n_classes)
-    seen = Sums(size, DEVICE).add(A, y)
+    seen = RunningSums(size, DEVICE).add(A, y)
     equations = NormalEquations(seen.gram, seen.cross(range(n_classes)), rows)
     omega = regress(equations, 1e-2).omega
     F, _ = plasticity([(A, y)], list(range(n_classes)), omega)

@@ -17,12 +17,12 @@ from pathlib import Path
 os.environ["OMP_NUM_THREADS"] = "1"  # read when NumPy is imported
 
 import numpy as np
+from clsnet.photos.estimate import estimated, held_out
 
 from clsnet.evaluation.store import environment
 from clsnet.extractor import Augmentation, Extractor
 from clsnet.extractor.backbones import resolve_backbone
 from clsnet.model import Model
-from clsnet.photos.estimate import estimated, held_out
 from clsnet.photos.learning import BACKBONE, PHOTOGRAPH, SEED, TAPS
 from clsnet.photos.record import Change, Record, now
 from timing import seconds

@@ -12,7 +12,7 @@ from clsnet import CLSNet
 from clsnet.arrays.linalg import double
 from clsnet.classifier.ridge.normal_equations import NormalEquations
 from clsnet.classifier.ridge.rule import regress
-from clsnet.classifier.sums import Sums
+from clsnet.classifier.sums import RunningSums
 from clsnet.data import load_dataset
 from clsnet.estimator.features import new_extractor
 from clsnet.extractor import Extractor
@@ -26,8 +26,8 @@ CLASSES = (10, 100, 1_000)
 ROWS = 4_096
 
 
-def gram(A: Any, y: Any) -> Sums:
-    seen = Sums(A.shape[1], DEVICE)
+def gram(A: Any, y: Any) -> RunningSums:
+    seen = RunningSums(A.shape[1], DEVICE)
     for start in range(0, len(y), ROWS):
         seen.add(A[start : start + ROWS], y[start : start + ROWS])
     assert len(seen.gram) == A.shape[1]  # few rows are multiplied only then

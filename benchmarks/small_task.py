@@ -14,7 +14,7 @@ from clsnet.classifier.curvatures import FullTrace
 from clsnet.classifier.learned_task import LearnedTask
 from clsnet.classifier.ridge.factor import Factor
 from clsnet.classifier.rule import TOTAL, Rule
-from clsnet.classifier.sums import Sums
+from clsnet.classifier.sums import RunningSums
 from timing import DEVICE, GPU, alternating, features, ratio, relative_difference
 
 SIZE, SAMPLES, BEFORE = 10_000, 100, 51_200
@@ -31,7 +31,7 @@ def model() -> AnalyticClassifier:
 
     Its Gram matrix is that of the hidden features, mixed, plus what the noise adds on average.
     """
-    seen = Sums(HIDDEN, DEVICE)
+    seen = RunningSums(HIDDEN, DEVICE)
     for seed in range(BEFORE // ROWS):
         seen.add(*features(ROWS, HIDDEN, seed=seed))
     mixing, labels = double(mixed()), list(range(10))

@@ -81,11 +81,14 @@ def run_clsnet() -> Callable[..., Finished]:
 # Imports take seconds in all; this process does them once, and every command is a fork of it.
 WARM = """
 import json, os, sys, tempfile, traceback
+from clsnet import CLSNet
 from clsnet.cli import main
 import clsnet.cli.app, clsnet.evaluation.pool, clsnet.photos
 from clsnet.data import load_sequence
 from clsnet.methods.registry import methods
-load_sequence("Digits-10/5")
+images = load_sequence("Digits-10/5").dataset.X_train[:2]
+for preset in (None, "fast"):
+    CLSNet(preset=preset).prepare(images)  # draws filters, which the forks then have
 methods()
 for line in sys.stdin:
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -93,7 +96,9 @@ for line in sys.stdin:
         if child == 0:
             os.dup2(out.fileno(), 1)
             os.dup2(err.fileno(), 2)
-            sys.argv = ["clsnet", *json.loads(line)]
+            folder, *arguments = json.loads(line)
+            os.chdir(folder)
+            sys.argv = ["clsnet", *arguments]
             status = 0
             try:
                 main()
@@ -122,8 +127,8 @@ def run_warm() -> Iterator[Callable[..., Finished]]:
         env=ENVIRONMENT,
     )
 
-    def run(*arguments: Any) -> Finished:
-        process.stdin.write(json.dumps([str(argument) for argument in arguments]) + "\n")
+    def run(*arguments: Any, cwd: Any = ".") -> Finished:
+        process.stdin.write(json.dumps([str(word) for word in (cwd, *arguments)]) + "\n")
         process.stdin.flush()
         return Finished(*json.loads(process.stdout.readline()))
 

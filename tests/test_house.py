@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 import clsnet
 from tests.import_graph import ImportGraph
@@ -16,13 +17,15 @@ from tests.import_graph import ImportGraph
 PACKAGE = Path(clsnet.__file__).parent
 # A room imports from rooms before it in this list, never from later ones.
 ROOMS = (
-    *("arrays", "storage", "images", "classifier", "extractor", "header", "model"),
-    *("estimator", "photos", "page", "data", "methods", "pretraining", "evaluation", "reporting"),
+    *("arrays", "storage", "images", "classifier", "extractor", "header", "sums", "saved_sums"),
+    "model",
+    *("estimator", "engines", "photos", "page", "data", "methods", "pretraining", "evaluation"),
+    *("experiments", "reporting"),
 )
 FOR_ALL = {"descriptions", "errors", "extras", "memory"}  # imported by any room, and import no room
 ABOVE_ALL = {"", "__main__", "checks", "cli"}  # import any room, and are imported by none
-GROUND = {"arrays", "storage", "images", "classifier", "extractor", "header", "model", "photos"}
-GROUND |= FOR_ALL
+GROUND = {"arrays", "storage", "images", "classifier", "extractor", "header", "sums", "saved_sums"}
+GROUND |= {"model", "photos"} | FOR_ALL
 # Parts of the ground floor that are for torch only; the others do not import them at module level.
 GUESTS = (
     "clsnet.extractor.backbones.huggingface",
@@ -31,7 +34,8 @@ GUESTS = (
     "clsnet.extractor.runtime.split_convolutions",
 )
 # Beside the ground floor, these work without torch.
-WITHOUT_TORCH = {"", "checks", "cli", "data", "estimator", "evaluation", "page", "reporting"}
+WITHOUT_TORCH = {"", "checks", "cli", "data", "estimator", "evaluation", "experiments", "page"}
+WITHOUT_TORCH |= {"engines", "reporting"}
 NAMES = ("", ".clsnet", ".clsnet_demo", ".clsnet_paper", ".learner", ".registry")
 NAMES += (".common", ".common.closed_form", ".common.log_loss", ".common.random_layer")
 NAMES += (".common.recursive_ridge",)
@@ -181,12 +185,19 @@ def test_importing_the_photo_tool_loads_neither_torch_nor_scikit_learn_nor_scipy
     assert not loaded_by("import clsnet.photos") & heavy
 
 
+def test_the_page_starts_without_torch_and_scikit_learn() -> None:
+    pytest.importorskip("starlette")
+    assert not loaded_by("import clsnet.page.launching") & {"torch", "sklearn", "openvino"}
+
+
 def test_importing_the_estimator_loads_no_data_set_and_no_torch() -> None:
     loaded = loaded_by("from clsnet import CLSNet")
     assert "torch" not in loaded
     assert not [name for name in loaded if name.startswith(("clsnet.data", "clsnet.methods"))]
 
 
+PHOTO_COMMANDS = ("learn", "predict", "test", "correct", "forget", "sort", "merge")
+PHOTO_COMMANDS += ("info", "undo", "export", "page", "serve")
 HELP = """
 import contextlib, io
 sys.argv = ["clsnet", *{words!r}]
@@ -198,7 +209,7 @@ with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
 
 @pytest.mark.parametrize(
     "words",
-    [[], *([command] for command in ("learn", "predict", "forget", "info", "undo", "export"))],
+    [[], *([command] for command in PHOTO_COMMANDS)],
     ids=" ".join,
 )
 def test_help_loads_nothing_heavy(words: list[str]) -> None:
@@ -207,7 +218,7 @@ def test_help_loads_nothing_heavy(words: list[str]) -> None:
     assert not loaded_by(HELP.format(words=[*words, "--help"])) & heavy
 
 
-@pytest.mark.parametrize("command", ["methods", "datasets"])
+@pytest.mark.parametrize("command", ["methods", "datasets", "reproduce"])
 def test_a_list_is_printed_without_torch_and_scikit_learn(command: str) -> None:
     pytest.importorskip("typer")
     assert not loaded_by(HELP.format(words=[command])) & {"torch", "sklearn"}
@@ -222,16 +233,28 @@ def test_photos_are_learned_and_recognised_where_there_is_neither_torch_nor_scik
     commands = [
         ["learn", "m.clsnet", str(shapes_folder)],
         ["predict", "m.clsnet", str(next(shapes_folder.rglob("*.png"))), "--json"],
+        ["test", "m.clsnet", str(shapes_folder), "-o", "test.html"],
+        ["sort", "m.clsnet", str(shapes_folder), "--into", "sorted", "--go"],
+        ["sort", "--undo", "sorted"],
+        ["learn", "other.clsnet", "other"],
+        ["merge", "m.clsnet", "other.clsnet", "-o", "both.clsnet"],
+        ["correct", "both.clsnet", "other/new/0.png", "other/new/1.png", "another", "--new"],
+        ["forget", "both.clsnet", "--photo", "other/new/0.png"],
         ["forget", "m.clsnet", sorted(p.name for p in shapes_folder.iterdir())[0]],
         ["undo", "m.clsnet"],
         ["info", "m.clsnet"],
         ["export", "m.clsnet", "m.onnx"],
     ]
+    (tmp_path / "other" / "new").mkdir(parents=True)
+    for i, colour in enumerate(("red", "green", "blue")):
+        Image.new("RGB", (64, 64), colour).save(tmp_path / "other" / "new" / f"{i}.png")
     code = f"import os; os.chdir({str(tmp_path)!r})\nfrom clsnet.cli import main\n"
     code += f"for words in {commands!r}:\n    sys.argv = ['clsnet', *words]\n    try:\n"
     code += "        main()\n    except SystemExit as end:\n        assert not end.code, words\n"
     printed = python(code, "torch", "sklearn")
     assert "Learned 80 photos of 8 classes" in printed
+    assert "Merged 2 models: 83 photos of 9 classes" in printed
+    assert "Forgot 1 photo of another" in printed
     assert (tmp_path / "m.onnx").is_file()
 
 
@@ -257,6 +280,7 @@ def importable() -> set[str]:
 
 def without_torch() -> set[str]:
     rooms = (GROUND | WITHOUT_TORCH) - (set() if find_spec("matplotlib") else {"reporting"})
+    rooms -= set() if find_spec("starlette") else {"page"}
     found = {m for m in importable() if room(m) in rooms and not is_guest(m)}
     return found | CLOSED_FORM
 

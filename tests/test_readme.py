@@ -1,5 +1,4 @@
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -7,28 +6,16 @@ import pytest
 
 from clsnet.errors import ClsnetError
 from clsnet.evaluation.store import read_runs
-from clsnet.reporting.paper import paper_row
-from clsnet.reporting.readme import filled
+from clsnet.experiments.published import paper_row
+from clsnet.reporting.readme import EXPERIMENTS, filled
 
 ROOT = Path(__file__).parents[1]
 
 
-def python_blocks(page: str) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
-
-
-@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))], ids=str)
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))], ids=str)
 def test_a_page_shows_what_the_result_files_hold(page):
     text = page.read_text()
     assert filled(text, ROOT / "results") == text
-
-
-def test_every_python_example_of_the_readme_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    blocks = python_blocks("README.md")
-    assert blocks
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})
 
 
 def test_every_run_keeps_within_the_bound_that_the_definitions_of_the_metrics_set():
@@ -77,11 +64,23 @@ def test_a_table_of_several_figures_a_row_has_a_head(tmp_path):
     ]
 
 
+def test_some_rows_of_a_table_are_picked_by_name(tmp_path):
+    place = Path("TinyImageNet-100/10")
+    for method in ("ncm", "slda"):
+        shutil.copytree(ROOT / "results/tiny/peers" / place / method, tmp_path / place / method)
+    text = "<!-- rows:TinyImageNet-100/10: slda, fast; {} -->\n<!-- end -->"
+    rows = filled(text.format("ncm, fast"), tmp_path).splitlines()[3:-1]
+    assert [row.split(" | ")[0] for row in rows] == ["| slda, fast", "| ncm, fast"]
+    with pytest.raises(ClsnetError, match="has no row 'ranpac, fast'"):
+        filled(text.format("ranpac, fast"), tmp_path)
+
+
 def test_a_table_is_of_one_folder_if_that_is_named(tmp_path):
-    for folder, method in (("a", "ncm"), ("b", "slda")):
+    for folder, method in (("a", "ncm"), ("b", "slda"), (EXPERIMENTS, "ranpac")):
         place = Path("TinyImageNet-100/10", method)
         shutil.copytree(ROOT / "results/tiny/peers" / place, tmp_path / folder / place)
     text = "<!-- table:{}TinyImageNet-100/10 -->\n<!-- end -->"
-    both, one = (filled(text.format(where), tmp_path) for where in ("", "a/ "))
-    assert [row.split(",")[0] for row in both.splitlines()[3:-1]] == ["| slda", "| ncm"]
-    assert [row.split(",")[0] for row in one.splitlines()[3:-1]] == ["| ncm"]
+    pages = [filled(text.format(where), tmp_path) for where in ("", "a/ ", f"{EXPERIMENTS}/ ")]
+    rows = [[row for row in page.splitlines() if row.startswith("| ")] for page in pages]
+    names = [[row.split(",")[0] for row in page[1:]] for page in rows]
+    assert names == [["| slda", "| ncm"], ["| ncm"], ["| ranpac"]]

@@ -62,6 +62,52 @@ def torchrun(n_ranks, *arguments, timeout=100):
     )
 
 
+# Imports take seconds in each process; here one process imports, and its forks are the ranks.
+FORKED = """
+import os, runpy, sys, traceback
+import torch.distributed
+import clsnet, clsnet.cli.app, clsnet.photos, sklearn.datasets
+n_ranks, sys.argv = int(sys.argv[1]), sys.argv[2:]
+os.environ |= {"WORLD_SIZE": str(n_ranks), "LOCAL_WORLD_SIZE": str(n_ranks)}
+children = []
+for number in range(n_ranks):
+    children.append(os.fork())
+    if children[-1]:
+        continue
+    os.environ |= {"RANK": str(number), "LOCAL_RANK": str(number)}
+    status = 0
+    try:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    except SystemExit as end:
+        status = end.code or 0
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+print(*[os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children])
+"""
+
+
+def forked(n_ranks, *arguments):
+    """Run a script in several processes; return what it printed, and the status of each."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = str(free.getsockname()[1])
+    address = {"MASTER_ADDR": "localhost", "MASTER_PORT": port, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED, str(n_ranks), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env={**os.environ, **address},
+    )
+    assert done.returncode == 0, done.stderr
+    *printed, statuses = done.stdout.splitlines()
+    return printed, [int(status) for status in statuses.split()], done.stderr
+
+
 @pytest.fixture
 def script(tmp_path):
     path = tmp_path / "learn.py"
@@ -71,8 +117,8 @@ def script(tmp_path):
 
 @torchrun_needed
 def test_several_processes_give_the_answer_of_one(script, tmp_path):
-    done = torchrun(3, script, tmp_path, "lives")
-    assert done.returncode == 0, done.stderr
+    _, statuses, errors = forked(3, script, tmp_path, "lives")
+    assert statuses == [0, 0, 0], errors
     X, y = load_digits(return_X_y=True)
     alone = {
         "full": CLSNet(groups=6),
@@ -147,8 +193,8 @@ def photo_folders(shapes_folder, tmp_path):
 def test_processes_share_the_photos_of_a_folder(photo_folders, tmp_path):
     script = tmp_path / "photos.py"
     script.write_text(PHOTOS)
-    done = torchrun(2, script, "lives", tmp_path / "two.clsnet", *photo_folders)
-    assert done.returncode == 0, done.stderr
+    _, statuses, errors = forked(2, script, "lives", tmp_path / "two.clsnet", *photo_folders)
+    assert statuses == [0, 0], errors
     for folder in photo_folders:
         learn(tmp_path / "one.clsnet", folder, backbone=Patches(filters=2, pool=2))
     one, two = load(tmp_path / "one.clsnet"), load(tmp_path / "two.clsnet")
@@ -175,21 +221,9 @@ def test_a_process_that_dies_is_told_of_and_leaves_the_model_as_it_was(shapes_fo
     script, folder = tmp_path / "photos.py", tmp_path / "models"
     script.write_text(PHOTOS)
     folder.mkdir()
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = str(free.getsockname()[1])
-    address = {"MASTER_ADDR": "localhost", "MASTER_PORT": port, "WORLD_SIZE": "2"}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, script, "dies", folder / "m.clsnet", shapes_folder],
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **address, "RANK": str(rank), "OMP_NUM_THREADS": "1"},
-        )
-        for rank in range(2)
-    ]
-    said, _ = (process.communicate(timeout=100)[0] for process in processes)
-    assert [process.returncode for process in processes] == [2, -signal.SIGKILL]
+    printed, statuses, _ = forked(2, script, "dies", folder / "m.clsnet", shapes_folder)
+    assert statuses == [2, -signal.SIGKILL]
+    (said,) = printed
     assert "another process of this run has ended" in said
     assert "nothing was written" in said
     assert not list(folder.iterdir())

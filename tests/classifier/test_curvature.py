@@ -5,7 +5,7 @@ from sklearn.datasets import load_digits
 from clsnet import CLSNet
 from clsnet.classifier.curvatures import DiagonalTrace, LowRankTrace, trace_of
 from clsnet.classifier.solvers import System
-from clsnet.classifier.sums import Sums
+from clsnet.classifier.sums import RunningSums
 from clsnet.extractor import Identity
 
 X, Y = load_digits(return_X_y=True)
@@ -17,7 +17,7 @@ EVERY = ["a", "b", "c", "d", "new"]
 def full(labels, seed, n=20, size=SIZE):
     random = np.random.default_rng(seed)
     A = random.standard_normal((n, size))
-    return trace_of(Sums(size).add(A, random.choice(labels, n)))
+    return trace_of(RunningSums(size).add(A, random.choice(labels, n)))
 
 
 def low_rank(labels, seed, rank=SIZE):

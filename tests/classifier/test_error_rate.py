@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 from clsnet.arrays.devices import to_device
 from clsnet.classifier.analytic import AnalyticClassifier
-from clsnet.classifier.ridge.error_curve import ErrorCurve
+from clsnet.classifier.ridge.error_curve import GRID, ErrorCurve
 from clsnet.classifier.ridge.error_rate import ScoreMoments, expected_error_rate
 from clsnet.classifier.ridge.factor import Factor
 from clsnet.classifier.ridge.normal_equations import NormalEquations
@@ -172,6 +172,30 @@ def test_few_samples_are_not_fitted_as_closely_as_luck_suggests(n_each: int, gai
         assert found[0].df < max(0.63 * len(rows), found[1].df + 1e-9)
     auto, gcv = np.mean(right, axis=0)
     assert auto >= gcv + gain - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("n_each", "seed", "lowered"), [(8, 0, 1), (8, 2, 0), (11, 0, 2), (25, 0, 2), (60, 0, 0)]
+)
+def test_the_ridge_is_lowered_as_far_as_the_text_says(n_each: int, seed: int, lowered: int) -> None:
+    A, y = hard_classes(seed, n_each)
+    known = equations_of(A, y)
+    start = np.argmin(abs(np.log(GRID) - np.log(regress(known, "gcv").ridge / known.scale)))
+    rates = [expected_error_rate(literal_moments(A, y, GRID[start] * known.scale), known.counts)]
+    for value in reversed(GRID[:start]):
+        rate = expected_error_rate(literal_moments(A, y, value * known.scale), known.counts)
+        if rate >= rates[-1]:
+            break
+        rates.append(rate)
+    least = rates[-1]
+    error = np.sqrt(least / (3 * len(y)))  # two ridges disagree on a third of the errors
+    surely = next(i for i, rate in enumerate(rates) if rate <= least + 3 * error)
+    likely = next(i for i, rate in enumerate(rates) if rate <= least + error)
+    ample = len(y) > 2 * A.shape[1]
+    steps = surely or (likely if ample else 0)
+    steps += 1 if steps and ample else 0
+    assert steps == lowered
+    assert regress(known, "auto").ridge == pytest.approx(GRID[start - steps] * known.scale)
 
 
 def test_large_and_small_paths_choose_alike(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from clsnet.classifier.curvatures.few_samples import trapezoid
 from clsnet.classifier.curvatures.total import total
 from clsnet.classifier.rule import Rule
 from clsnet.classifier.solvers import System
-from clsnet.classifier.sums import Sums
+from clsnet.classifier.sums import RunningSums
 from clsnet.extractor import Identity
 from tests.literal import declarative_parameters, mean_diagonal, one_hot
 
@@ -36,7 +36,7 @@ def orthogonal(n):
 
 def few(labels, n, seed=0):
     A = matrix("plain", n, seed)
-    return trace_of(Sums(SIZE).add(A, np.resize(labels, n)))
+    return trace_of(RunningSums(SIZE).add(A, np.resize(labels, n)))
 
 
 def dense(trace):

@@ -107,6 +107,18 @@ def test_the_same_command_again_finds_the_run(golden, run_warm):
     assert golden.file.stat().st_mtime_ns == before
 
 
+@pytest.mark.parametrize("sequence", ["Digits-10/3", "Digits-10/B4+3"])
+def test_tasks_of_unequal_size_are_learned_kept_and_found(run_warm, tmp_path, sequence):
+    command = ("bench", sequence, "--method", "ncm", "--jobs", 1, "--out", tmp_path)
+    done = run_warm(*command)
+    assert done.status == 0, done.err
+    run = json.loads((tmp_path / sequence / "ncm/0.json").read_text())
+    sizes = [len(classes) for classes in run["order"]]
+    assert sizes == {"Digits-10/3": [4, 3, 3], "Digits-10/B4+3": [4, 2, 2, 2]}[sequence]
+    assert len(run["R"]) == len(sizes)
+    assert "found in" in run_warm(*command).out
+
+
 def test_the_papers_row_stands_beside_its_sequence(golden, clothes, tmp_path, run_warm):
     """A finished run is put in place, so nothing is learned; the table is the real one."""
     file = tmp_path / "FashionMNIST-10/5/clsnet/0.json"
@@ -203,7 +215,7 @@ MISTAKES = {
         "unknown data set 'Digitz': the nearest is 'Digits'",
     ),
     "form": ("bench Digits --out {root}/out", "'Digits' is not a sequence: write DATASET-C/T"),
-    "division": ("bench Digits-10/3 --out {root}/out", "do not divide into 3 equal tasks"),
+    "division": ("bench Digits-10/11 --out {root}/out", "10 classes are too few for 11 tasks"),
     "idx": (
         "bench FashionMNIST-10/5 --data {corrupt} --out {root}/out",
         "{corrupt}/train-images-idx3-ubyte is not a whole idx file",

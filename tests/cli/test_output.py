@@ -123,6 +123,11 @@ def test_a_stream_writes_what_its_encoding_has():
     assert raw.getvalue() == b"caf? ?[31m\na?b\n"
 
 
+def test_a_terminal_of_no_columns_still_gets_a_table(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "0")
+    assert PlainConsole().width == 80
+
+
 def test_a_console_keeps_its_own_colours_and_no_other(monkeypatch):
     monkeypatch.setattr(sys, "stdout", PlainStream(io.StringIO()))
     sys.stdout.stream.encoding  # noqa: B018  (an in-memory stream has none)

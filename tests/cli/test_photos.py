@@ -36,7 +36,7 @@ def test_learning_says_what_was_learned_and_how_well(run_warm, here):
         "  stripes-y: 10 photos (new)",
         "Learned 20 photos of 2 classes.",
     ]
-    assert "of 4 photos held out)." in lines[3]
+    assert lines[3].startswith("Estimated accuracy on new photos of 5 classes: ")
     again = run_warm("learn", here / "m.clsnet", here / "february")
     assert (again.status, again.out) == (0, "Nothing to learn; 20 photos known already.\n")
 
@@ -117,6 +117,33 @@ def test_an_unreadable_photo_gives_status_one(run_warm, here):
     assert done.status == 1
     assert [row["file"] for row in json.loads(done.out) if "error" in row] == [str(bad)]
     assert "clsnet: 1 photo could not be read." in done.err
+    done = run_warm("predict", here / "m.clsnet", here / "january" / "square-r", "--csv")
+    assert done.status == 1
+    lines = list(csv.DictReader(io.StringIO(done.out)))
+    assert len(lines) == 10
+    assert [line["file"] for line in lines if line["error"]] == [str(bad)]
+    [line] = [line for line in lines if line["error"]]
+    assert "not an image of a known format" in line["error"]
+    assert line["class"] == line["class_1"] == line["probability_1"] == ""
+
+
+def test_many_of_a_kind_are_told_in_one_line(run_warm, here):
+    for path in (here / "january").rglob("*.png"):
+        path.write_bytes(b"no image" + path.name.encode())
+    done = run_warm("predict", here / "m.clsnet", here / "january")
+    first, last = done.err.splitlines()
+    assert "square-b/0.png, " in first
+    assert first.endswith("and 27 more: not an image of a known format; replace or remove it")
+    assert last == "clsnet: 30 photos could not be read."
+
+
+def test_nearest_names_are_suggested(run_warm, here):
+    done = run_warm("forget", here / "m.clsnet", "Square-rs")
+    assert (done.status, done.out) == (2, "")
+    assert "'Square-rs' is not known to this model; the nearest is 'square-r'." in done.err
+    photo = here / "january" / "stripes-g" / "0.png"
+    done = run_warm("correct", here / "m.clsnet", photo, "squares-r")
+    assert "the nearest is 'square-r'; --new makes it." in done.err
 
 
 def test_none_of_these_is_printed(run_warm, here):
@@ -161,6 +188,11 @@ def test_names_with_markup_and_line_breaks_are_printed_plainly(run_warm, here):
         (("learn", "january", "new.clsnet"), "is a folder: name the model's file, then the"),
         (("learn", "m.clsnet", "january", "--backbone", "patches"), "learned with the backbone"),
         (("learn", "new.clsnet", "january", "--backbone", "efficientnot"), "unknown backbone"),
+        (
+            ("learn", "m.clsnet", "january", "--preset", "best"),
+            "it cannot go on with --preset best",
+        ),
+        (("learn", "new.clsnet", "january", "--preset", "slow"), "use fast or best"),
         (("learn", "m.clsnet", "january", "--keep", "total"), "was made with --keep classes"),
         (("learn", "new.clsnet", "january", "--keep", "photos"), "use classes or total"),
         (("learn", "january/square-r/0.png", "january"), "damaged or not a clsnet model"),
@@ -204,7 +236,7 @@ def test_an_exported_model_is_checked_and_described(run_warm, here):
     done = run_warm("export", here / "m.clsnet", here / "m.onnx")
     assert (done.status, done.err) == (0, "")
     assert done.out.startswith(f"Wrote {here / 'm.onnx'}: 3 classes, ")
-    assert "images, bytes of shape (n, 64, 64, 3)" in done.out
+    assert "a decoded photo of any size, bytes of shape (n, height, width, channels)" in done.out
     assert "Checked: in ONNX Runtime probabilities differ by " in done.out
     assert (here / "m.onnx").stat().st_size > 1000
 

@@ -233,7 +233,7 @@ def test_sequences(tmp_path, name, canonical, dataset, n_classes):
     [
         ("CIFAR-50/5", "unknown data set 'CIFAR': the nearest is 'CIFAR-10'"),
         ("CIFAR-10-20/5", "'CIFAR-10-20/5': CIFAR-10 has only 10 classes"),
-        ("CIFAR-100/7", "100 classes do not divide into 7 equal tasks"),
+        ("CIFAR-100/101", "100 classes are too few for 101 tasks"),
     ],
 )
 def test_sequences_that_cannot_be(name, reason):

@@ -184,8 +184,7 @@ def test_odd_folder_names_are_usable_paths(pets):
 @pytest.mark.parametrize(
     ("end", "reason"),
     [
-        ("/2", "3 classes do not divide into 2 equal tasks"),
-        ("/6", "3 classes do not divide into 6 equal tasks"),
+        ("/6", "3 classes are too few for 6 tasks"),
         ("", "is not a sequence: write .* or folder:PATH/T"),
         ("/0", "is not a sequence"),
         ("/x", "is not a sequence"),

@@ -50,7 +50,7 @@ def bootstrapped(runs, others, n=2000):
     for seed in range(3):
         parts = ([run["answers"] for run in part if run["seed"] == seed] for part in (runs, others))
         answers[seed] = [[Answers.unpacked(packed) for packed in part] for part in parts]
-    right = {seed: [[a.right for a in part] for part in answers[seed]] for seed in answers}
+    right = {s: [np.array([a.right for a in part]) for part in answers[s]] for s in answers}
     tested = {seed: mine[0].tested for seed, (mine, _) in answers.items()}
     samples = np.flatnonzero(np.any(list(tested.values()), axis=0))
     drawn = []
@@ -58,8 +58,12 @@ def bootstrapped(runs, others, n=2000):
         rows = random.choice(samples, len(samples))
         differences = []
         for seed, sides in right.items():
-            chosen = [np.array(side)[random.integers(len(side), size=len(side))] for side in sides]
-            mine, theirs = (side[:, rows[tested[seed][rows]]].mean() for side in chosen)
+            here = rows[tested[seed][rows]]
+            chosen = [random.integers(len(side), size=len(side)) for side in sides]
+            mine, theirs = (
+                side[np.ix_(orders, here)].mean()
+                for side, orders in zip(sides, chosen, strict=True)
+            )
             differences.append(mine - theirs)
         drawn.append(np.mean(differences))
     return np.std(drawn)

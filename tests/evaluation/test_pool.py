@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from clsnet.arrays.threads import VARIABLES
 from clsnet.evaluation.harness import Job
-from clsnet.evaluation.pool import THREAD_VARIABLES, run_all
+from clsnet.evaluation.pool import run_all
 
 
 def job(index: int, out: Path, **options: object) -> Job:
@@ -33,8 +34,8 @@ def test_jobs_run_side_by_side_and_one_that_fails_stops_no_other(digits, tmp_pat
 
 def test_workers_share_the_cores(digits, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    for name in THREAD_VARIABLES:
+    for name in VARIABLES:
         monkeypatch.setenv(name, "7")
     [end] = run_all([job(0, tmp_path)], digits, None, 2, lambda *line: None)
     assert end.run["environment"]["threads"] == "1"
-    assert {os.environ[name] for name in THREAD_VARIABLES} == {"7"}
+    assert {os.environ[name] for name in VARIABLES} == {"7"}

@@ -7,7 +7,7 @@ from clsnet.data import Dataset, Images, TaskSequence
 from clsnet.errors import ClsnetError
 from clsnet.evaluation.harness import Job
 from clsnet.evaluation.pretrained_classes import check_not_pretrained, pretrained_classes
-from clsnet.reporting.tables import summarise
+from clsnet.evaluation.summaries import summarise
 
 NAMES = tuple(f"n{i:02}" for i in range(10))
 

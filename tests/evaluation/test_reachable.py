@@ -27,7 +27,8 @@ def test_a_triangle_may_count_as_half():
 def test_labels_and_counts_may_count_and_samples_of_integers_do():
     found = reachable_arrays({"counts": np.arange(5), "classes": {"cat": 3}})
     assert (found.least, found.most) == (0, 6)
-    assert reachable_arrays(np.zeros((5, 4), np.uint8)).least == 20
+    assert reachable_arrays(np.zeros((5, 4), np.int64)).least == 20
+    assert reachable_arrays(np.zeros((5, 4), np.uint8)).least == 5  # as large as five numbers
 
 
 def test_modules_and_classes_are_not_followed():

@@ -7,7 +7,7 @@ import pytest
 from clsnet import CLSNet
 from clsnet.data import Task
 from clsnet.evaluation.protocol import evaluate
-from clsnet.evaluation.tuning import hold_out, tune
+from clsnet.evaluation.tuning import can_grow, hold_out, tune
 from clsnet.memory import MemoryUse
 from clsnet.methods import Method, get_method
 
@@ -185,7 +185,8 @@ def test_words_integers_zeros_and_single_values_do_not_grow(labels, peak, grid):
     peak(a=1e4)
     found = tune(described("Peaked", grid), labels, seed=0)
     (values,) = grid.values()
-    assert (found.n_tried, found.on_edge) == (len(values), [])
+    on_edge = ["a"] if values == [1, 10, 100] else []  # an integer on an edge is told
+    assert (found.n_tried, found.on_edge) == (len(values), on_edge)
 
 
 def test_among_equals_one_inside_the_grid_is_chosen(labels):
@@ -231,3 +232,10 @@ def test_a_class_of_few_samples_still_has_some_to_learn_from(tasks, n):
     few = np.concatenate([np.flatnonzero(task.y_train == label)[:n] for label in task.classes])
     part = hold_out(replace(task, X_train=task.X_train[few], y_train=task.y_train[few]), seed=0)
     assert set(part.y_train) == set(task.classes)
+
+
+@pytest.mark.parametrize("name", ["dmc", "ewc", "gem", "il2m", "mas", "owm", "rm", "si"])
+def test_grids_of_gradient_methods_can_grow_beyond_every_edge(name):
+    grid = get_method(name).grid
+    assert grid
+    assert all(can_grow(values) for values in grid.values())

@@ -3,7 +3,8 @@ import time
 
 import pytest
 
-from clsnet.extractor.parallel import _blas, in_threads
+from clsnet.arrays.blas import _blas
+from clsnet.extractor.parallel import in_threads
 
 
 @pytest.fixture(params=["1", "4"], ids=["one thread", "four threads"])

@@ -313,3 +313,22 @@ def test_graph_needs_images_of_a_known_size():
     images = graph.input("x", np.uint8, ("n", 3, "height", 8))
     with pytest.raises(ClsnetError, match="needs images of a known size to export"):
         on_digits().write_graph(graph, images)
+
+
+def test_filters_that_were_drawn_before_are_the_same_and_belong_to_nobody_else():
+    one, two = np.random.RandomState(3), np.random.RandomState(3)
+    first, second = Patches(filters=3), Patches(filters=3)
+    first.fit(DIGITS[:2], one)
+    drawn = {name: getattr(first, name).copy() for name in first.fitted}
+    first.bank4 *= 2
+    first.centre += 1
+    second.fit(DIGITS[2:5], two)
+    for name, array in drawn.items():
+        np.testing.assert_array_equal(getattr(second, name), array)
+    assert one.uniform() == two.uniform()
+    second.fit(DIGITS[2:5], two)  # further on in the random numbers
+    assert not np.array_equal(second.bank4, drawn["bank4"])
+    other = Patches(filters=3, pool=4)
+    other.fit(DIGITS[:2], np.random.RandomState(3))
+    np.testing.assert_array_equal(other.bank4, drawn["bank4"])
+    assert other.centre.size != second.centre.size

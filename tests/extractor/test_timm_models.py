@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 import sys
 
@@ -78,6 +79,24 @@ def test_name_finds_the_model_and_config_rebuilds_it(model):
 def test_unknown_model_is_one_line(timm):
     with pytest.raises(ClsnetError, match="cannot load timm:nonsense: Unknown model"):
         Timm("nonsense")
+
+
+class Evil:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (os.mkdir, (str(self.path),))
+
+
+def test_a_pickle_that_asks_for_more_than_arrays_is_refused_and_runs_nothing(timm, tmp_path):
+    timm.models.save_for_hf(timm.create_model("resnet10t", pretrained=False), tmp_path / "net")
+    for weights in (tmp_path / "net").glob("*.safetensors"):
+        weights.unlink()
+    torch.save({"state_dict": Evil(tmp_path / "run")}, tmp_path / "net/pytorch_model.bin")
+    with pytest.raises(ClsnetError, match="its weights are a pickle that asks for more than"):
+        Timm(f"local-dir:{tmp_path / 'net'}")
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("absent", ["torch", "timm"])

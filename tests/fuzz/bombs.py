@@ -1,320 +1,22 @@
-"""Small files that ask for much: each is read in a process of its own, whose memory is measured."""
+"""The bombs of files: how much memory they take, and how long each takes, alone and 64 at once.
 
-import gzip
-import io
+``python -m tests.fuzz.bombs NAME ...``, or ``--together [NAME ...]``: as JSON.
+"""
+
+import itertools
 import json
-import struct
 import sys
-import tarfile
 import tempfile
 import time
-import zipfile
-import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import numpy as np
-
 from tests.fuzz import using
-from tests.fuzz.headers import read_parts, write_parts
-from tests.fuzz.seeds import write_seeds
+from tests.fuzz.file_corpus import BOMBS
 from tests.fuzz.watch import forget_peak, peak_mb
 
-GIGABYTE = 2**30
-Bomb = Callable[[Path], Callable[[], object]]
-
-
-def safetensors_bytes(header: object, data: bytes = b"") -> bytes:
-    """Return a safetensors file with whatever header."""
-    text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    return len(text).to_bytes(8, "little") + text + data
-
-
-def _about(small: bool = True) -> dict[str, str]:
-    fields = {
-        "network": "resnet18",
-        "small": small,
-        "size": 32,
-        "mean": [0.5] * 3,
-        "deviation": [0.5] * 3,
-        "objective": "supervised",
-        "dataset": "none",
-        "classes": [],
-    }
-    return {"format": "clsnet-weights", "about": json.dumps(fields)}
-
-
-def _weights(path: Path, header: object, data: bytes = b"") -> Callable[[], object]:
-    from clsnet.extractor.backbones.resnet import ResNet
-
-    path.write_bytes(safetensors_bytes(header, data))
-    return lambda: ResNet(str(path))
-
-
-def weights_of_empty_arrays(path: Path) -> Callable[[], object]:
-    empty = {"dtype": "F32", "shape": [5_000_000, 0], "data_offsets": [0, 0]}
-    return _weights(path, {"__metadata__": _about(), "fc.weight": empty, "fc.bias": empty})
-
-
-def weights_larger_than_the_file(path: Path) -> Callable[[], object]:
-    huge = {"dtype": "F64", "shape": [2**40], "data_offsets": [0, 2**43]}
-    return _weights(path, {"__metadata__": _about(), "fc.weight": huge})
-
-
-def weights_with_a_huge_header(path: Path) -> Callable[[], object]:
-    path.write_bytes((2**40).to_bytes(8, "little") + b"{}")
-    from clsnet.extractor.backbones.resnet import ResNet
-
-    return lambda: ResNet(str(path))
-
-
-def weights_of_nested_lists(path: Path) -> Callable[[], object]:
-    return _weights(path, b"[" * 2**20)
-
-
-def weights_of_many_lists(path: Path) -> Callable[[], object]:
-    return _weights(path, b'{"a":[' + b"[]," * (2**20 - 3) + b"[]]}")
-
-
-def weights_of_many_texts(path: Path) -> Callable[[], object]:
-    return _weights(path, b'{"a":[' + b'"ab",' * 6_700_000 + b'""]}')
-
-
-def _model(path: Path, change: Callable[[dict, dict], None]) -> Callable[[], object]:
-    folder = path.with_name("seeds")
-    folder.mkdir()
-    seeds = {seed.stem: seed for seed in write_seeds(folder)}
-    header, tensors = read_parts(seeds["nodes" if "nodes" in path.stem else "patches"])
-    change(header, tensors)
-    write_parts(path, header, tensors)
-    return lambda: using.use_arrays(path)
-
-
-def model_of_huge_samples(path: Path) -> Callable[[], object]:
-    return _model(path, lambda header, tensors: header.update(sample_shape=[3, 12_000, 12_000]))
-
-
-def model_of_large_samples(path: Path) -> Callable[[], object]:
-    return _model(path, lambda header, tensors: header.update(sample_shape=[1, 4_000, 4_000]))
-
-
-def model_with_as_many_nodes_as_allowed(path: Path) -> Callable[[], object]:
-    """No class is known, so that the widest matrices take no room in the file."""
-
-    def change(header: dict, tensors: dict) -> None:
-        nodes = 10**6
-        header["augmentation"]["augmentation"].update(groups=1, group_size=nodes)
-        header.update(labels=[], tasks=[], traces=[])
-        for name in [name for name in tensors if name.startswith("trace.")]:
-            del tensors[name]
-        tensors["omega"] = np.zeros((nodes + 65, 0))
-        for name in ("shift", "factor"):
-            tensors[f"extractor.augmentation.{name}"] = np.ones(nodes, np.float32)
-
-    return _model(path.with_name("nodes-model"), change)
-
-
-def model_of_nested_notes(path: Path) -> Callable[[], object]:
-    def change(header: dict, tensors: dict) -> None:
-        header["notes"] = {}
-
-    call = _model(path, change)
-    header, tensors = read_parts(path)
-    text = json.dumps(header).replace(
-        '"notes": {}', '"notes": {"a": ' + "[" * 900 + "]" * 900 + "}"
-    )
-    import safetensors.numpy
-
-    from clsnet.storage.model_file import FORMAT, VERSION
-    from clsnet.storage.tensors import checksum
-
-    metadata = {"format": FORMAT, "version": str(VERSION), "header": text}
-    metadata["checksum"] = checksum(text, tensors)
-    path.write_bytes(safetensors.numpy.save(tensors, metadata=metadata))
-    return call
-
-
-def _pickle(contents: bytes) -> Callable[[], object]:
-    from clsnet.storage.pickles import read_pickle
-
-    return lambda: read_pickle(contents, "batch")
-
-
-def pickle_with_a_far_memo(path: Path) -> Callable[[], object]:
-    return _pickle(b"\x80\x02Nr" + struct.pack("<I", 2**28) + b".")
-
-
-def pickle_of_a_long_bytearray(path: Path) -> Callable[[], object]:
-    return _pickle(b"\x80\x05\x96" + struct.pack("<Q", 2**33) + b".")
-
-
-def pickle_of_many_lists(path: Path) -> Callable[[], object]:
-    return _pickle(b"\x80\x02" + b"]" * 30_000_000 + b".")
-
-
-def pickle_of_copies(path: Path) -> Callable[[], object]:
-    """One text of 4 MB, encoded a thousand times."""
-    start = b"\x80\x02}(X\x01\x00\x00\x00dc_codecs\nencode\nq\x00X" + struct.pack("<I", 2**22)
-    start += b"x" * 2**22 + b"q\x01X\x06\x00\x00\x00latin1q\x02\x86q\x03R"
-    return _pickle(start + b"]q\x04(" + b"h\x00h\x03R" * 1000 + b"eu.")
-
-
-def torch_weights_with_a_far_memo(path: Path) -> Callable[[], object]:
-    from clsnet.storage.torch_weights import read_torch_weights
-
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("a/data.pkl", b"\x80\x02}r" + struct.pack("<I", 2**28) + b".")
-    return lambda: read_torch_weights(path)
-
-
-def torch_weights_of_many_views(path: Path) -> Callable[[], object]:
-    """A zip of few bytes that says that it unpacks to much."""
-    from clsnet.storage.torch_weights import read_torch_weights
-
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("a/data.pkl", b"\0" * 2**28)
-    return lambda: read_torch_weights(path)
-
-
-def idx_of_zeros(path: Path) -> Callable[[], object]:
-    from clsnet.data.idx import read_idx
-
-    with gzip.open(path, "wb", compresslevel=9) as file:
-        file.write(bytes([0, 0, 8, 3]) + struct.pack(">3I", 2**11, 2**10, 2**10))
-        for _ in range(2**11):
-            file.write(b"\0" * 2**20)
-    return lambda: read_idx(path)
-
-
-def idx_of_no_numbers(path: Path) -> Callable[[], object]:
-    from clsnet.data.idx import read_idx
-
-    path.write_bytes(bytes([0, 0, 8, 2]) + struct.pack(">2I", 2**32 - 1, 0))
-    return lambda: read_idx(path)
-
-
-def _tar(path: Path, write: Callable[[tarfile.TarFile], None]) -> Callable[[], object]:
-    from clsnet.data import cifar
-
-    folder = path.with_name("folder")
-    folder.mkdir()
-    with tarfile.open(folder / "cifar-10-python.tar.gz", "w:gz", compresslevel=6) as tar:
-        write(tar)
-    return lambda: cifar.load(cifar.CIFAR_10, folder)
-
-
-class _Zeros(io.RawIOBase):
-    def __init__(self, size: int) -> None:
-        self.left = size
-
-    def read(self, size: int = -1) -> bytes:
-        taken = min(size if size >= 0 else self.left, self.left, 2**20)
-        self.left -= taken
-        return b"\0" * taken
-
-
-def tar_of_a_large_member(path: Path) -> Callable[[], object]:
-    def write(tar: tarfile.TarFile) -> None:
-        info = tarfile.TarInfo("cifar-10-batches-py/data_batch_1")
-        info.size = 2 * GIGABYTE
-        tar.addfile(info, _Zeros(info.size))
-
-    return _tar(path, write)
-
-
-def tar_with_a_large_header(path: Path) -> Callable[[], object]:
-    def write(tar: tarfile.TarFile) -> None:
-        info = tarfile.TarInfo("x")
-        info.type, info.size = tarfile.XHDTYPE, GIGABYTE
-        tar.addfile(info, _Zeros(info.size))
-
-    return _tar(path, write)
-
-
-def tar_of_many_members(path: Path) -> Callable[[], object]:
-    def write(tar: tarfile.TarFile) -> None:
-        for i in range(300_000):
-            tar.addfile(tarfile.TarInfo(str(i)))
-            tar.members.clear()
-
-    return _tar(path, write)
-
-
-def _zip(path: Path, size: int) -> Callable[[], object]:
-    from clsnet.data.zipped import members
-
-    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    packed = b"".join(packer.compress(b"\0" * 2**20) for _ in range(size >> 20)) + packer.flush()
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("a", b"")
-        archive.writestr("b", b"\0" * 100)
-    data = path.read_bytes()
-    start = data.index(b"PK\3\4", 1)
-    # The second member gets the long contents, while the list still says that it is short.
-    local = struct.unpack_from("<4s5H3I2H", data, start)
-    body = start + 30 + local[9] + local[10]
-    directory = data.index(b"PK\1\2")
-    moved = bytearray(data[directory:])
-    second = moved.index(b"PK\1\2", 1)
-    struct.pack_into("<I", moved, second + 20, len(packed))
-    end = moved.index(b"PK\5\6")
-    struct.pack_into("<I", moved, end + 16, body + len(packed))
-    path.write_bytes(data[:body] + packed + bytes(moved))
-
-    def read() -> None:
-        for member in members(path).values():
-            try:
-                member.read()
-            except OSError as error:  # as a photo that cannot be read
-                from clsnet.errors import ClsnetError
-
-                raise ClsnetError(str(error)) from None
-
-    return read
-
-
-def zip_of_a_large_member(path: Path) -> Callable[[], object]:
-    return _zip(path, 2 * GIGABYTE)
-
-
-def _run(path: Path, text: bytes) -> Callable[[], object]:
-    from clsnet.reporting.folder import read_folder
-
-    folder = path.with_name("folder")
-    folder.mkdir()
-    (folder / "0.json").write_bytes(text)
-    return lambda: read_folder(folder)
-
-
-def result_of_nested_lists(path: Path) -> Callable[[], object]:
-    return _run(path, b"[" * 2**20)
-
-
-def result_of_many_lists(path: Path) -> Callable[[], object]:
-    return _run(path, b'{"R":[' + b"[]," * (2**20 - 3) + b"[]]}")
-
-
-def result_of_many_samples(path: Path) -> Callable[[], object]:
-    answers = {"samples": 2**50, "labels": "", "tested": "", "right": ""}
-    run = {
-        "R": [[1.0]],
-        "protocol": "",
-        "config": {},
-        "format": 1,
-        "version": "",
-        "answers": answers,
-    }
-    return _run(path, json.dumps(run).encode())
-
-
-KINDS = ("weights_", "model_", "pickle_", "torch_", "idx_", "tar_", "zip_", "result_")
-BOMBS: dict[str, Bomb] = {
-    name: bomb
-    for name, bomb in list(globals().items())
-    if name.startswith(
-        ("weights_", "model_", "pickle_", "torch_", "idx_", "tar_", "zip_", "result_")
-    )
-}
+AT_ONCE = 64
 
 
 def set_off(name: str) -> dict[str, object]:
@@ -322,11 +24,50 @@ def set_off(name: str) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         call = BOMBS[name](Path(folder) / "bomb")
         forget_peak()
-        start = time.monotonic()
-        what = using.outcome(call)
-        took = time.monotonic() - start
+        what, took = timed(call)
         return {"what": what, "peak_mb": round(peak_mb(), 1), "seconds": round(took, 2)}
 
 
+def set_off_together(names: Iterable[str]) -> dict[str, object]:
+    """Set 64 off at once, each in a thread; tell what became of them, and how long each took."""
+    names = list(itertools.islice(itertools.cycle(names), AT_ONCE))
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(AT_ONCE) as pool:
+        calls = _calls(names, Path(folder))
+        forget_peak()
+        used = time.process_time()
+        found = list(pool.map(timed, calls))
+        used, peak = time.process_time() - used, peak_mb()
+    seconds, slowest = max((took, name) for (_, took), name in zip(found, names, strict=True))
+    return {
+        "at_once": AT_ONCE,
+        "outcomes": [what for what, _ in found],
+        "peak_mb": round(peak, 1),
+        "of_a_processor_s": round(used, 2),
+        "longest_by_the_clock_s": round(seconds, 2),
+        "slowest": slowest,
+    }
+
+
+def timed(call: Callable[[], object]) -> tuple[str, float]:
+    """Return what becomes of a call, and the seconds until then."""
+    start = time.monotonic()
+    return using.outcome(call), time.monotonic() - start
+
+
+def _calls(names: list[str], folder: Path) -> list[Callable[[], object]]:
+    """Write the files; those that are only read are written once."""
+    written: dict[str, Callable[[], object]] = {}
+    calls = []
+    for i, name in enumerate(names):
+        if name not in written or name.startswith("model_"):
+            (folder / str(i)).mkdir()
+            written[name] = BOMBS[name](folder / str(i) / "bomb")
+        calls.append(written[name])
+    return calls
+
+
 if __name__ == "__main__":
-    print(json.dumps({name: set_off(name) for name in sys.argv[1:]}))
+    if sys.argv[1:2] == ["--together"]:
+        print(json.dumps(set_off_together(sys.argv[2:] or BOMBS)))
+    else:
+        print(json.dumps({name: set_off(name) for name in sys.argv[1:]}))

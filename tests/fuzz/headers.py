@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
-from clsnet.storage.model_file import FORMAT, VERSION
+from clsnet.storage.model_file import MODEL
 from clsnet.storage.tensors import checksum, read_tensors
 
 Header = dict[str, Any]
@@ -73,7 +73,7 @@ def read_parts(path: Path) -> tuple[Header, Tensors]:
 def write_parts(path: Path, header: Any, tensors: Tensors) -> None:
     """Write a file whose checksum is right."""
     text = json.dumps(header)
-    metadata = {"format": FORMAT, "version": str(VERSION), "header": text}
+    metadata = {"format": MODEL.format, "version": str(MODEL.version), "header": text}
     metadata["checksum"] = checksum(text, tensors)
     path.write_bytes(safetensors.numpy.save(tensors, metadata=metadata))
 

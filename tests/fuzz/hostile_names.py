@@ -23,7 +23,7 @@ import safetensors.numpy
 from clsnet.cli import main
 from clsnet.cli.output import RUN_BY_SPREADSHEETS
 from clsnet.photos import learn
-from clsnet.storage.model_file import FORMAT, VERSION
+from clsnet.storage.model_file import MODEL
 from clsnet.storage.tensors import checksum, read_tensors
 from tests.fuzz.killed_writes import TINY, write_photos
 
@@ -41,6 +41,13 @@ PHOTO_COMMANDS = (
     ("predict", "--json", "--", "MODEL", "PHOTOS"),
     ("predict", "--reject", "0.9", "--", "MODEL", "PHOTOS"),
     ("info", "--", "MODEL"),
+    ("test", "--", "MODEL", "PHOTOS"),
+    ("test", "--json", "-o", "PAGE", "--", "MODEL", "PHOTOS"),
+    ("sort", "--into", "SORTED", "--go", "--", "MODEL", "PHOTOS"),
+    ("sort", "--undo", "SORTED"),
+    ("merge", "-o", "MERGED", "--", "MODEL", "OTHER"),
+    ("correct", "--new", "--", "MODEL", "PHOTO", "CLASS"),
+    ("forget", "--photo", "PHOTO", "--", "MODEL"),
     ("learn", "--dry-run", "--", "MODEL", "PHOTOS"),
     ("learn", "--", "MODEL", "PHOTOS"),
     ("forget", "--", "MODEL", "CLASS"),
@@ -140,9 +147,14 @@ class Scene:
     def use(self, model: Path, photos: Path, label: str) -> None:
         """Run all commands on a model."""
         label = label.replace("\x00", "")  # no argument can hold it
-        named = {"MODEL": model, "PHOTOS": photos, "CLASS": label}
+        place = Path(tempfile.mkdtemp(dir=self.folder))
+        named = {"MODEL": model, "PHOTOS": photos, "CLASS": label, "OTHER": self.folder / "m"}
+        named |= {"PHOTO": next(photos.rglob("*.png")), "PAGE": place / "page.html"}
+        named |= {"SORTED": place / "sorted\x1b", "MERGED": place / "merged\x1b"}
         for command in PHOTO_COMMANDS:
             self.check(*(named.get(word, word) for word in command))
+        if (place / "page.html").exists() and "<script" in (place / "page.html").read_text():
+            self.wrong.append(f"{photos}: a script got into the page of a test")
 
     def names(self, chance: random.Random) -> None:
         """Hostile names of folders, classes, photos and the model, learned from the start."""
@@ -168,7 +180,7 @@ class Scene:
         if chance.random() < 0.5:
             header = edited(self.header, chance)
         text = json.dumps(header)
-        metadata = {"format": FORMAT, "version": str(VERSION), "header": text}
+        metadata = {"format": MODEL.format, "version": str(MODEL.version), "header": text}
         metadata["checksum"] = checksum(text, self.tensors)
         (place / "m").write_bytes(safetensors.numpy.save(self.tensors, metadata=metadata))
         self.use(place / "m", self.photos, label)

@@ -11,6 +11,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,14 @@ from typing import Any
 from clsnet.cli import main
 from clsnet.evaluation.store import read_run
 from clsnet.header import read
-from clsnet.photos import forget, learn
+from clsnet.photos import forget, learn, unsort
+from clsnet.photos.journal import NAME
 from clsnet.storage.files import leftovers
 from tests.fuzz.killed_writes import SECRET, TINY, write_photos
 
 Found = tuple[dict[str, int], list[str]]
 BENCH = ("bench", "Digits-10/5", "--method", "clsnet", "--method", "ncm", "--method", "slda")
+COMMANDS = ("learn", "correct", "forget", "photo", "merge", "purge", "undo")
 PRETRAIN = ("--epochs", "3", "--size", "8", "--device", "cpu")
 
 
@@ -72,12 +75,16 @@ class Model:
         self.start.mkdir()
         learn(self.start / "m", write_photos(folder / "first", "rust", "sea"), backbone=TINY)
         learn(self.start / "m", write_photos(folder / "more", "moss"))
+        learn(folder / "other", write_photos(folder / "apart", "clay"), backbone=TINY)
         self.versions = [set(read(self.start / name)[0]["labels"]) for name in ("m", "m.undo")]
 
     def words(self, command: str) -> tuple[object, ...]:
-        model = self.place / "m"
+        model, folder = self.place / "m", self.place.parent
         return {
             "learn": ("learn", model, self.secret),
+            "correct": ("correct", model, folder / "first" / "rust", "sea"),
+            "photo": ("forget", model, "--photo", folder / "first" / "rust"),
+            "merge": ("merge", model, folder / "other", "-o", model, "--overwrite"),
             "forget": ("forget", model, "rust"),
             "purge": ("forget", model, "rust", "--purge"),
             "undo": ("undo", model),
@@ -92,6 +99,9 @@ class Model:
         before, older = self.versions
         expected = {
             "learn": [before, before | {SECRET, "sand"}],
+            "correct": [before, before - {"rust"}],
+            "photo": [before, before - {"rust"}],
+            "merge": [before, before | {"clay"}],
             "forget": [before, before - {"rust"}],
             "purge": [before, before - {"rust"}],
             "undo": [before, older],
@@ -109,7 +119,7 @@ def kill_models(kills: int, chance: random.Random, folder: Path, end: float) -> 
     """Kill commands on models."""
     scene = Model(folder)
     tried, wrong = {}, []
-    for command in ("learn", "forget", "purge", "undo"):
+    for command in COMMANDS:
         for _ in range(2):  # the first is slower than others
             scene.fresh()
             most = duration(*scene.words(command))
@@ -170,15 +180,50 @@ def kill_pretrain(kills: int, chance: random.Random, folder: Path, end: float) -
     return {"pretrain": tried}, wrong
 
 
-KINDS = {kill_models: 40, kill_bench: 30, kill_pretrain: 10}
-"""How often each is killed; models by four commands, so that there are 200 kills."""
+def kill_sorts(kills: int, chance: random.Random, folder: Path, end: float) -> Found:
+    """Kill sorting, by copies and by moves; no photo is lost, and undoing puts all back."""
+    photos = write_photos(folder / "photos", "rust", "sea", "moss", each=20)
+    learn(folder / "m", photos, backbone=TINY)
+    inbox, out = folder / "inbox", folder / "sorted"
+    contents = Counter(file.read_bytes() for file in photos.rglob("*.png"))
+    tried, wrong = {"sort": 0, "sort --move": 0}, []
+
+    def fresh() -> None:
+        shutil.rmtree(inbox, ignore_errors=True)
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.copytree(photos, inbox)
+
+    for kind in tried:
+        words = (*kind.split(), folder / "m", inbox, "--into", out, "--go", "--reject", 0)
+        for _ in range(2):
+            fresh()
+            most = duration(*words)
+        while tried[kind] < kills and time.monotonic() < end:
+            fresh()
+            tried[kind] += killed(chance.uniform(0, most), *words)
+            left = Counter(file.read_bytes() for file in folder.rglob("[!.]*.png"))
+            if not left - contents >= contents:  # those of `photos` come on top
+                wrong.append(f"{kind}: a photo was lost")
+            if (out / NAME).exists():
+                unsort(out)
+            back = Counter(file.read_bytes() for file in inbox.rglob("*.png"))
+            others = [file.name for file in out.rglob("*") if file.is_file()]
+            others = [name for name in others if not name.startswith(f".{NAME}.")]
+            if back != contents or others:
+                wrong.append(f"{kind}: not all was put back, {others}")
+    return tried, wrong
+
+
+KINDS = {kill_sorts: 10, kill_bench: 30, kill_pretrain: 10, kill_models: 25}
+"""How often each is killed; models by seven commands, photos by two: more than 200 kills."""
 
 
 def measured(kinds: Mapping[Callable[..., Any], int], seconds: float) -> dict[str, Any]:
     """Kill commands so many times, until the time is up."""
     chance, tried, wrong = random.Random(0), {}, []
-    for kind, kills in kinds.items():
-        end = time.monotonic() + seconds / len(kinds)
+    last = time.monotonic() + seconds
+    for left, (kind, kills) in zip(range(len(kinds), 0, -1), kinds.items(), strict=True):
+        end = time.monotonic() + (last - time.monotonic()) / left
         with tempfile.TemporaryDirectory() as name:
             found, told = kind(kills, chance, Path(name).resolve(), end)
             tried |= found

@@ -19,7 +19,7 @@ from PIL import Image
 
 from clsnet.extractor import Patches
 from clsnet.header import read
-from clsnet.photos import forget, learn, undo, versions
+from clsnet.photos import correct, forget, learn, merge, undo, versions
 from clsnet.photos.record import Record
 
 SECRET = "secret-class"
@@ -61,8 +61,15 @@ class Scene:
         learn(folder / "unknown" / "m.clsnet", more)
         header, arrays = read(folder / "known" / "m.clsnet")
         self.traces = self._traces(header, arrays)
+        knowing = folder / "known.clsnet"
+        learn(knowing, secret, backbone=TINY)
+        photos = [secret / SECRET / f"{i}.png" for i in range(2)]
+        wrong = [others / "rust" / f"{i}.png" for i in range(2)]
         self.actions: dict[str, tuple[str, Callable[[Path], object]]] = {
             "learn": ("unknown", lambda model: learn(model, secret)),
+            "correct": ("known", lambda model: correct(model, wrong, SECRET)),
+            "forget photos": ("known", lambda model: forget(model, photos=photos)),
+            "merge": ("unknown", lambda m: merge([m, knowing], m, overwrite=True)),
             "forget": ("known", lambda model: forget(model, [SECRET])),
             "forget and purge": ("known", lambda model: forget(model, [SECRET], purge=True)),
             "undo": ("known", undo),

@@ -9,8 +9,8 @@ if not sys.platform.startswith("linux"):
     pytest.skip("memory is measured as Linux tells it", allow_module_level=True)
 
 from tests.fuzz import edited_runs
-from tests.fuzz.bombs import BOMBS
-from tests.fuzz.rows import GIGABYTE, child
+from tests.fuzz.file_corpus import BOMBS
+from tests.fuzz.rows import GIGABYTE, SLOWEST, child
 
 QUICK = [
     "weights_of_empty_arrays",
@@ -20,6 +20,11 @@ QUICK = [
     "torch_weights_with_a_far_memo",
     "idx_of_no_numbers",
     "result_of_nested_lists",
+    "result_of_many_lists",
+    "tar_of_a_large_member",
+    "tar_with_a_large_header",
+    "tar_of_sparse_members",
+    "zip_of_a_large_member",
 ]
 
 
@@ -42,6 +47,13 @@ def test_a_small_file_takes_little_memory():
     for name, found in child("bombs", *QUICK).items():
         assert found["what"] == "refused", name
         assert found["peak_mb"] < GIGABYTE, name
+
+
+def test_64_small_files_at_once_take_little_memory_and_time():
+    found = child("bombs", "--together", *QUICK)
+    assert found["outcomes"] == ["refused"] * 64
+    assert found["peak_mb"] < 2 * GIGABYTE
+    assert found["longest_by_the_clock_s"] < SLOWEST
 
 
 def test_every_format_has_a_bomb():

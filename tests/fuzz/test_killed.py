@@ -12,7 +12,13 @@ def test_what_is_killed_while_it_writes_leaves_nothing_after_purging():
     assert set(found["kills"].values()) == {6}
 
 
+def test_a_sort_killed_at_any_moment_loses_no_photo():
+    found = killed_commands.measured({killed_commands.kill_sorts: 3}, seconds=60)
+    assert (found["lost"], found["examples"]) == (0, [])
+    assert sum(found["kills"].values()) > 0
+
+
 def test_commands_killed_at_any_moment_lose_no_model():
-    found = killed_commands.measured({killed_commands.kill_models: 3}, seconds=60)
+    found = killed_commands.measured({killed_commands.kill_models: 2}, seconds=60)
     assert (found["lost"], found["examples"]) == (0, [])
     assert sum(found["kills"].values()) > 0

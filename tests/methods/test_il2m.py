@@ -68,6 +68,18 @@ def test_training_takes_in_every_exemplar(model):
     assert np.bincount(codes)[: new.start].tolist() == [15] * 4
 
 
+@pytest.mark.parametrize("budget", [0, 4])
+def test_classes_without_exemplars_are_rescaled_by_confidence_alone(budget, tasks):
+    small = {"hidden": (32,), "epochs": 3, "batch_size": 20, "device": "cpu"}
+    model = IL2M(budget=budget, **small)
+    for task in tasks[:3]:  # 4 exemplars are less than one for each of 6 classes
+        model.partial_fit(task.X_train / np.float32(16), task.y_train)
+    model.partial_fit(tasks[3].X_train / np.float32(16), tasks[3].y_train)
+    confidence = model.confidence_when_new
+    np.testing.assert_allclose(model.factors[:6], confidence[-1] / confidence[:6], rtol=1e-5)
+    assert len(set(model.predict(tasks[3].X_test / np.float32(16)).tolist())) > 1
+
+
 def test_memory_is_the_budget_and_three_numbers_per_class(model):
     parameters = 64 * 32 + 32 + 32 * 32 + 32 + 32 * 6 + 6
     assert torch.bincount(model.exemplars.y).tolist() == [10] * 6

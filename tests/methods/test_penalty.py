@@ -107,3 +107,45 @@ def test_sums_over_samples_equal_a_loop(vectors):
             value = model.net(sample[None]).pow(3).sum()
             slow += torch.autograd.grad(value, weight)[0].abs()
         torch.testing.assert_close(fast[name], slow, rtol=1e-4, atol=1e-6)
+
+
+def test_the_loss_over_own_outputs_leaves_other_classes_out(method, vectors):
+    model = learn(method(own_outputs=True, **SMALL), vectors[:2])
+    model.own = torch.tensor([1, 2])  # a class that comes again, and a new one
+    x = model.as_input(vectors[1].X_train[:3] / 16)
+    scores = model.net(x).detach()
+    expected = 0.0
+    for row, code in zip(scores, (1, 2, 2), strict=True):
+        mine = [row[1].item(), row[2].item()]
+        expected -= mine[code - 1] - np.log(np.exp(mine).sum())
+    loss = model.loss(x, torch.tensor([1, 2, 2]))
+    assert loss.item() == pytest.approx(expected / 3, rel=1e-5)
+
+
+def test_over_own_outputs_no_task_changes_the_outputs_of_others(method, vectors):
+    model = learn(method(own_outputs=True, strength=0.0, **SMALL), vectors[:1])
+    before = model.net.head.weight.detach().clone()
+    learn(model, vectors[1:2])
+    torch.testing.assert_close(model.net.head.weight[:2], before, rtol=0, atol=0)
+    assert "own" not in vars(model)
+
+
+def test_importance_is_that_for_own_outputs(vectors):
+    for method, name in ((EWC, "fisher"), (MAS, "sensitivity")):
+        model = learn(method(own_outputs=True, **SMALL), vectors[:2])
+        model.own = torch.tensor([2, 3])
+        importance = getattr(model, name)(model.as_input(vectors[1].X_train / 16))
+        assert (importance["head.weight"][2:] > 0).any()
+        assert (importance["head.weight"][:2] == 0).all()
+
+
+def test_over_own_outputs_old_classes_are_still_predicted(method, vectors):
+    """Where a softmax over all classes forgets them at once; prediction is among all."""
+    options = {**SMALL, "hidden": (100,), "epochs": 10, "strength": 1.0}
+    right = {}
+    for own in (False, True):
+        model = learn(method(own_outputs=own, **options), vectors)
+        right[own] = np.mean(
+            [np.mean(model.predict(task.X_test / 16) == task.y_test) for task in vectors]
+        )
+    assert right[True] > right[False] + 0.1

@@ -181,6 +181,7 @@ def test_the_nearest_name_is_suggested():
             'the method \'clsnet\': retain="classes" needs curvature="full"',
         ),
         ("joint-finetuned", {}, "the method 'joint-finetuned': joint-finetuned needs --backbone"),
+        ("l2p", {}, "the method 'l2p': l2p needs --backbone hf:NAME, a vision transformer"),
     ],
 )
 def test_an_option_that_a_method_cannot_have_is_refused(name, options, reason):

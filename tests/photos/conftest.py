@@ -1,7 +1,9 @@
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from clsnet.extractor import Patches
 from clsnet.photos import learn
@@ -38,6 +40,19 @@ def taught(tiny, shapes_folder, tmp_path_factory) -> Path:
 def model(taught, tmp_path) -> Path:
     """A copy of it."""
     return Path(shutil.copy(taught, tmp_path / "m.clsnet"))
+
+
+@pytest.fixture(scope="session")
+def classes(tmp_path_factory) -> Path:
+    """Few photos of a and c, several batches of b."""
+    folder = tmp_path_factory.mktemp("classes")
+    random = np.random.default_rng(0)
+    for name, n in {"a": 7, "b": 70, "c": 9}.items():
+        (folder / name).mkdir()
+        for i in range(n):
+            pixels = random.integers(0, 256, (8, 8, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(folder / name / f"{i}.png")
+    return folder
 
 
 def _copied(source: Path, target: Path, classes: list[str]) -> Path:

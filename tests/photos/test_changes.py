@@ -169,4 +169,7 @@ def test_cached_features_of_forgotten_photos_are_removed(model, january, tmp_pat
     for photo in find(january).photos:
         assert (bytes.fromhex(photo.digest) in left) == (photo.label != "square-r")
     assert left.count(np.float32(7.5).tobytes() * 50) == 20
-    assert forget(model, ["square-b"], cache=tmp_path / "nowhere").cached == 0
+    before = model.read_bytes()
+    with pytest.raises(ClsnetError, match="nowhere holds no cached features"):
+        forget(model, ["square-b"], cache=tmp_path / "nowhere")
+    assert model.read_bytes() == before

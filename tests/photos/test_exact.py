@@ -2,39 +2,12 @@
 
 import itertools
 import json
-import shutil
 
-import numpy as np
 import pytest
-from PIL import Image
+from tests.photos.teaching import taught
 
-from clsnet.photos import forget, learn, predict
+from clsnet.photos import forget, predict
 from clsnet.storage import model_file
-
-
-@pytest.fixture(scope="module")
-def classes(tmp_path_factory):
-    """Few photos of a and c, several batches of b."""
-    folder = tmp_path_factory.mktemp("classes")
-    random = np.random.default_rng(0)
-    for name, n in {"a": 7, "b": 70, "c": 9}.items():
-        (folder / name).mkdir()
-        for i in range(n):
-            pixels = random.integers(0, 256, (8, 8, 3), dtype=np.uint8)
-            Image.fromarray(pixels).save(folder / name / f"{i}.png")
-    return folder
-
-
-def taught(place, classes, calls, backbone=None):
-    """Return a model that learned some photos of some classes in each call."""
-    for number, call in enumerate(calls):
-        for name, photos in call.items():
-            (place / f"call-{number}" / name).mkdir(parents=True)
-            for i in photos:
-                shutil.copy(classes / name / f"{i}.png", place / f"call-{number}" / name)
-        if call:
-            learn(place / "m.clsnet", place / f"call-{number}", backbone=backbone)
-    return place / "m.clsnet"
 
 
 def contents(path):
@@ -75,9 +48,10 @@ def test_but_for_dates_the_file_is_that_of_a_model_that_never_saw_the_class(
     rest = [{name: n for name, n in call.items() if name not in gone} for call in calls]
     never = taught(tmp_path / "never", classes, [call for call in rest if call], backbone)
     assert contents(forgot) == contents(never)
+    asked = [classes / name / f"{i}.png" for name in "abc" for i in range(7)]
     for reject in (0.0, 0.05, 0.5):
         answers, expected = (
-            [(each.label, each.top) for each in predict(path, [classes], top=3, reject=reject)]
+            [(each.label, each.top) for each in predict(path, asked, top=3, reject=reject)]
             for path in (forgot, never)
         )
         assert answers == expected

@@ -1,18 +1,27 @@
+import io
 import json
 import shutil
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image, ImageOps
+from PIL import Image
+from tests.fuzz.odd_photos import good_photo
 
 from clsnet import CLSNet
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Patches
+from clsnet.extractor.graph import Graph
+from clsnet.images.decode import decode
+from clsnet.images.endings import kind_of
 from clsnet.photos import export, forget, learn, predict
+from clsnet.photos.preparing import PYTHON, write_preparation
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
+
+ODD = 200
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +37,60 @@ def session_of(path):
     return session, session.get_modelmeta().custom_metadata_map
 
 
-def prepared(paths, size):
-    """As the file's metadata tell."""
-    fitted = []
-    for path in paths:
-        image = ImageOps.exif_transpose(Image.open(path)).convert("RGB")
-        fitted.append(np.asarray(ImageOps.fit(image, (size, size), Image.Resampling.BICUBIC)))
-    return np.stack(fitted)
+def follow(about):
+    """Return what prepares a photo, as the file's metadata tell."""
+    place = {}
+    exec(about["prepare_python"], place)
+    return place["prepared"]
+
+
+def test_the_page_about_exported_models_shows_these_instructions():
+    page = Path(__file__).parents[2] / "docs" / "export.md"
+    assert PYTHON.partition("def ")[2] in page.read_text()
+
+
+def test_the_file_prepares_odd_photos_as_predict_does(tmp_path):
+    """A program that follows the instructions literally, on photos of every mode and format."""
+    for name, colour in (("a", 40), ("b", 200)):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for i in range(3):
+            pixels = np.random.RandomState(colour + i).randint(0, colour + 56, (40, 40, 3))
+            image = Image.fromarray(pixels.astype(np.uint8))
+            image.save(tmp_path / "photos" / name / f"{i}.png")
+    learn(tmp_path / "m.clsnet", tmp_path / "photos", backbone=Patches(filters=4, pool=2))
+    export(tmp_path / "m.clsnet", tmp_path / "m.onnx")
+    session, about = session_of(tmp_path / "m.onnx")
+    prepared, classes = follow(about), json.loads(about["classes"])
+    paths, number = [], 0
+    while len(paths) < ODD:
+        end, contents = good_photo(number := number + 1)
+        if not kind_of(f"a{end}"):  # HEIC, AVIF and raw files are not Pillow's own
+            paths.append(tmp_path / f"{number}{end}")
+            paths[-1].write_bytes(contents)
+    found = predict(tmp_path / "m.clsnet", paths, top=2, reject=0)
+    for each in found:
+        if each.unreadable:
+            assert "floats" in each.unreadable
+            continue
+        [chances] = session.run(["probabilities"], {"images": prepared(each.path)})
+        expected = [dict(each.top)[label] for label in classes]
+        assert chances[0].tolist() == pytest.approx(expected, abs=1e-4), each.path
+    assert sum(not each.unreadable for each in found) > 0.9 * ODD
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+@pytest.mark.parametrize("shape", [(64, 64), (1, 1), (1, 3000), (333, 200), (50, 41)])
+def test_the_graph_prepares_photos_to_the_byte(shape, channels, tmp_path):
+    graph = Graph()
+    images = graph.input("images", np.uint8, ("n", "height", "width", "channels"))
+    graph.output("y", write_preparation(graph, images, 64), np.uint8, ("n", 3, 64, 64))
+    session, _ = session_of(graph.serialised())
+    pixels = np.random.RandomState(0).randint(0, 256, (2, *shape, channels)).astype(np.uint8)
+    [found] = session.run(None, {"images": pixels})
+    for one, answer in zip(pixels, found, strict=True):
+        file = io.BytesIO()
+        Image.fromarray(one[..., 0] if channels == 1 else one).save(file, "PNG")
+        np.testing.assert_array_equal(answer, decode(file.getvalue(), 64))
 
 
 @pytest.mark.parametrize("kind", ["efficientnet-lite0", "resnet18", "patches"])
@@ -60,7 +116,8 @@ def test_the_file_answers_as_predict_does(
     assert float(about["threshold"]) == done.threshold
     paths = [photos, shapes_folder / "stripes-b"]
     found = predict(tmp_path / "m.clsnet", paths, top=3, allow=allow)
-    images = prepared([each.path for each in found], int(about["image_size"]))
+    prepared = follow(about)
+    images = np.concatenate([prepared(each.path) for each in found])
     chances, fits, known = session.run(None, {"images": images})
     for each, row, fit, fitting in zip(found, chances, fits, known, strict=True):
         assert {label: row[classes.index(label)] for label, _ in each.top} == pytest.approx(

@@ -1,10 +1,12 @@
 import os
 import socket
+import sys
 import unicodedata
 
 import pytest
 
 from clsnet.errors import ClsnetError
+from clsnet.images.endings import missing
 from clsnet.photos.finding import find, photos_below
 
 
@@ -20,12 +22,12 @@ def labels(found):
 
 def test_nested_folders_any_case_and_odd_names_are_found(tmp_path):
     put(tmp_path / "cat" / "2024" / "may" / "A.JPG")
-    put(tmp_path / "cat" / "b.Heic")
+    put(tmp_path / "cat" / "b.Jfif")
     put(tmp_path / "new [line]\n dog" / "ü 100%.jpeg")
     put(tmp_path / "cat" / "notes.txt")
     assert labels(find(tmp_path)) == [
         ("cat", "A.JPG"),
-        ("cat", "b.Heic"),
+        ("cat", "b.Jfif"),
         ("new [line]\n dog", "ü 100%.jpeg"),
     ]
 
@@ -119,6 +121,76 @@ def test_photos_in_no_class_are_told(tmp_path):
     assert find(tmp_path).warnings == [
         "1 photo lies beside the classes' folders, not in one: left out"
     ]
+
+
+@pytest.fixture
+def no_readers(monkeypatch):
+    """Neither HEIC nor camera raw files can be read."""
+    for package in ("pillow_heif", "rawpy"):
+        monkeypatch.setitem(sys.modules, package, None)
+    missing.cache_clear()
+    yield
+    missing.cache_clear()
+
+
+def test_photos_that_nothing_installed_reads_are_counted_by_class(tmp_path, no_readers):
+    put(tmp_path / "cat" / "a.jpg")
+    put(tmp_path / "cat" / "b.NEF")
+    for i in range(12):
+        put(tmp_path / "dog" / "raw" / f"{i}.CR2")
+    put(tmp_path / "dog" / "a.jxl")
+    found = find(tmp_path)
+    assert labels(found) == [("cat", "a.jpg")]
+    assert found.warnings == [
+        "cat: 1 .nef file was not read; pip install 'clsnet[formats]'",
+        "dog: 12 .cr2 files were not read; pip install 'clsnet[formats]'",
+        "dog: 1 .jxl file was not read; convert it to JPEG",
+        "1 folder brings no photo: dog (only .cr2, .jxl files)",
+    ]
+    assert len(list(photos_below(tmp_path))) == 14  # predict says of each why
+
+
+def test_photos_of_phones_and_cameras_are_found_if_they_can_be_read(tmp_path):
+    names = ["a.avif", "b.HEIC", "c.cr3", "d.jpe", "e.dng", "f.webp", "g.tiff"]
+    for name in names:
+        put(tmp_path / "cat" / name)
+    found = find(tmp_path)
+    told = sum(int(line.split()[1]) for line in found.warnings)
+    assert len(found.photos) + told == len(names)
+    assert len(found.photos) >= 3
+
+
+def test_files_that_are_no_photos_are_told_in_one_line(tmp_path):
+    put(tmp_path / "cat" / "a.jpg")
+    put(tmp_path / "cat" / "notes.txt")
+    assert find(tmp_path).warnings == ["1 file is no photo (.txt): left out"]
+    put(tmp_path / "cat" / "more" / "README")
+    put(tmp_path / "dog" / "a.xmp")
+    put(tmp_path / "dog" / "a.png")
+    assert find(tmp_path).warnings == ["3 files are no photos (.txt, .xmp, nameless): left out"]
+
+
+def test_folders_that_bring_nothing_are_named_in_one_line(tmp_path):
+    put(tmp_path / "photos" / "ant" / "a.jpg")
+    put(tmp_path / "photos" / "bee" / "a.txt")
+    put(tmp_path / "outside.jpg")
+    for name in ("cow", "dog", "elk", "fox"):
+        (tmp_path / "photos" / name).mkdir()
+    (tmp_path / "photos" / "dog" / "a.jpg").symlink_to("gone.jpg")
+    (tmp_path / "photos" / "elk" / "a.jpg").symlink_to(tmp_path / "outside.jpg")
+    found = find(tmp_path / "photos")
+    assert labels(found) == [("ant", "a.jpg")]
+    assert found.warnings[-1] == (
+        "5 folders bring no photo: bee (only .txt files), cow (no readable file), "
+        "dog (no readable file) and 2 more"
+    )
+    for name in ("bee", "cow", "dog", "fox"):
+        for file in (tmp_path / "photos" / name).iterdir():
+            file.unlink()
+        (tmp_path / "photos" / name).rmdir()
+    assert find(tmp_path / "photos").warnings[-1] == (
+        "1 folder brings no photo: elk (only links that are not followed)"
+    )
 
 
 @pytest.mark.parametrize(

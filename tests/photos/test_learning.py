@@ -10,7 +10,7 @@ from clsnet import CLSNet, load
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Patches
 from clsnet.images import Images
-from clsnet.photos import forget, learn
+from clsnet.photos import forget, info, learn
 from clsnet.photos.finding import find
 from clsnet.storage import model_file
 
@@ -35,11 +35,21 @@ def test_counts_and_the_estimate_are_told(tiny, january, tmp_path):
     learned = learn(tmp_path / "new.clsnet", january, backbone=tiny)
     assert learned.counts == {"square-b": 10, "square-r": 10, "stripes-g": 10}
     assert learned.new == ["square-b", "square-r", "stripes-g"]
-    assert learned.outcome.tested == {"square-b": 2, "square-r": 2, "stripes-g": 2}
-    wrong = sum(n for _, _, n in learned.outcome.confused)
-    assert sum(learned.outcome.right.values()) + wrong == 6
-    assert list(learned.outcome.tested.values()) == [2, 2, 2]
+    assert learned.totals == learned.counts
+    assert {*learned.expectation.right} == {*learned.counts}
+    share, low, high = learned.expectation.accuracy(learned.totals)
+    assert 0.5 < low < share <= high <= 1
     assert learned.warnings == learned.unreadable == []
+    assert info(tmp_path / "new.clsnet").expectation == learned.expectation
+
+
+def test_a_model_that_keeps_the_total_tells_of_the_photos_just_learned(
+    tiny, january, february, tmp_path
+):
+    learn(tmp_path / "new.clsnet", january, backbone=tiny, keep="total")
+    learned = learn(tmp_path / "new.clsnet", february)
+    assert {*learned.expectation.right} == {"square-g", "stripes-y"}
+    assert info(tmp_path / "new.clsnet").expectation is None
 
 
 def test_the_estimate_is_that_of_a_model_that_never_saw_those_photos(tiny, january, tmp_path):
@@ -50,9 +60,9 @@ def test_the_estimate_is_that_of_a_model_that_never_saw_those_photos(tiny, janua
             noise = random.integers(0, 255, (16, 16, 3)).astype(np.uint8)
             Image.fromarray(noise).save(january / label / f"{i}.png")
     learned = learn(tmp_path / "new.clsnet", january, backbone=tiny)
-    right = sum(learned.outcome.right.get(label, 0) for label in ("heads", "tails"))
-    assert right <= 13, "coins cannot be foretold"
-    assert {*learned.outcome.confused[0][:2]} == {"heads", "tails"}
+    right = [learned.expectation.right[label] for label in ("heads", "tails")]
+    assert max(right) <= 0.75, "coins cannot be foretold"
+    assert {*learned.expectation.confused[0][:2]} == {"heads", "tails"}
 
 
 def test_learning_twice_does_nothing(model, january):
@@ -118,7 +128,7 @@ def test_no_photo_and_no_representation_of_one_is_kept(model, january):
                 compared += 1
     assert compared >= 1 + 3
     record = header["notes"]["photos"]
-    assert set(record) == {"history", "digests", "familiarity", "changed"}
+    assert set(record) == {"history", "digests", "familiarity", "changed", "expectation"}
     assert all(len(digest) == 32 for kept in record["digests"].values() for digest in kept)
     assert str(january) not in json.dumps(header)
     assert model.stat().st_size < sum(each.nbytes for each in tensors.values()) + 10_000
@@ -173,7 +183,7 @@ def test_few_photos_are_warned_of(model, february):
 def test_the_same_photos_under_two_names_are_warned_of(model, january, february):
     (january / "square-r").rename(february / "rot")
     warnings = learn(model, february).warnings
-    assert "rot and square-r hold 10 of the same photos: one name of them may be wrong" in warnings
+    assert "rot and square-r share 10 photos: one of the two names may be wrong" in warnings
 
 
 def test_a_new_class_that_looks_like_an_old_one_is_warned_of(model, january, tmp_path):
@@ -243,3 +253,10 @@ def test_two_at_once_lose_nothing(model, february, shapes_folder, tmp_path):
     for thread in threads:
         thread.join()
     assert len(load(model).classes_) == 6
+
+
+def test_a_folder_without_a_readable_photo_says_why(tmp_path, tiny):
+    (tmp_path / "photos" / "dog").mkdir(parents=True)
+    (tmp_path / "photos" / "dog" / "a.txt").touch()
+    with pytest.raises(ClsnetError, match=r"no photo to learn in photos\. 1 file is no photo"):
+        learn(tmp_path / "m", tmp_path / "photos", backbone=tiny)

@@ -4,9 +4,9 @@ import pytest
 from clsnet import CLSNet, load
 from clsnet.errors import ClsnetError
 from clsnet.images import Images
-from clsnet.photos import forget, predict
-from clsnet.photos.familiarity import class_sums, familiarity
+from clsnet.photos import forget, learn, predict
 from clsnet.photos.record import Record
+from clsnet.photos.rejection import familiar
 
 
 def test_files_and_folders_are_answered_in_order(model, january):
@@ -22,9 +22,9 @@ def test_probabilities_are_those_of_the_model(model, january):
     taught = load(model)
     chances = taught.predict_proba(Images(paths, size=64))
     for each, row in zip(found, chances, strict=True):
-        best = np.argsort(-row)
-        assert [label for label, _ in each.top] == taught.classes_[best].tolist()
-        assert [chance for _, chance in each.top] == pytest.approx(row[best])
+        known = dict(zip(taught.classes_.tolist(), row, strict=True))
+        assert dict(each.top) == pytest.approx(known)
+        assert [chance for _, chance in each.top] == pytest.approx(sorted(row, reverse=True))
 
 
 def test_top_is_cut_to_the_classes_there_are(model, january):
@@ -33,25 +33,29 @@ def test_top_is_cut_to_the_classes_there_are(model, january):
     assert sum(chance for _, chance in found.top) == pytest.approx(1)
 
 
-def test_the_share_that_is_rejected_follows_the_photos_held_out(model):
-    record = Record.of(load(model).notes_)
-    scores = np.array(sorted(s for kept in record.familiarity.values() for s in kept))
-    assert len(scores) == 6
-    assert record.threshold(0) == -np.inf
-    assert (scores < record.threshold(0.5)).mean() == 0.5
-
-
 def test_none_of_these_is_said_below_the_threshold(model, january):
     paths, taught = [january], load(model)
     images = Images([each.path for each in predict(model, paths)], size=64)
     A, classifier = taught.extractor_.transform(images), taught.classifier_
     taken = classifier.scores(A).argmax(axis=1)
-    fits = familiarity(A, taken, class_sums(classifier))
+    rejection = Record.of(taught.notes_).rejection
+    fits = rejection.fits(familiar(classifier, A, taken), classifier.scores(A).max(axis=1))
     for reject in (0.0, 0.3, 0.9):
-        threshold = Record.of(taught.notes_).threshold(reject)
+        threshold = rejection.threshold(reject)
         found = predict(model, paths, reject=reject)
         assert [each.label is None for each in found] == (fits < threshold).tolist()
         assert all(each.top for each in found)
+
+
+@pytest.mark.parametrize("keep", ["classes", "total"])
+def test_of_one_class_photos_are_like_it_or_not(tiny, january, tmp_path, keep):
+    (tmp_path / "one").mkdir()
+    (january / "square-b").rename(tmp_path / "one" / "square-b")
+    learn(tmp_path / "one.clsnet", tmp_path / "one", backbone=tiny, keep=keep)
+    own = predict(tmp_path / "one.clsnet", [tmp_path / "one"])
+    others = predict(tmp_path / "one.clsnet", [january / "stripes-g"])
+    assert sum(each.label == "square-b" for each in own) >= 9
+    assert all(each.label is None for each in others)
 
 
 def test_unreadable_photos_are_told_among_the_others(model, january):

@@ -1,11 +1,7 @@
-import importlib.util
-import io
-
 import numpy as np
-import pytest
 from PIL import Image
 
-from clsnet.images.decode import Unreadable, decode
+from clsnet.images.decode import decode
 from clsnet.model import Model
 from clsnet.photos.reading import BATCH, features, read
 
@@ -34,18 +30,3 @@ def test_features_are_those_of_the_model(model, january, tmp_path):
     expected = extractor.transform(np.stack([decode(paths[i].read_bytes(), 64) for i in rows]))
     np.testing.assert_allclose(A, expected, rtol=1e-5, atol=1e-6)
     assert said == [("reading photos", 12, 12)]
-
-
-def test_a_photo_of_a_phone():
-    pillow_heif = pytest.importorskip("pillow_heif")
-    file = io.BytesIO()
-    pillow_heif.from_pillow(Image.new("RGB", (64, 48), "red")).save(file)
-    pixels = decode(file.getvalue(), 8)
-    assert pixels.shape == (3, 8, 8)
-    assert pixels[0].min() > 200 > 60 > pixels[1:].max()
-
-
-@pytest.mark.skipif(importlib.util.find_spec("pillow_heif") is not None, reason="it is there")
-def test_without_its_package_a_photo_of_a_phone_says_what_to_install():
-    with pytest.raises(Unreadable, match=r"pip install 'clsnet\[heic\]'"):
-        decode(b"\0\0\0\x18ftypheic" + bytes(100))

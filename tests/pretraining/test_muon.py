@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from clsnet.pretraining.muon import Group, Muon, orthogonal
+from clsnet.pretraining.muon import Group, Muon, by_gram_matrix, by_products, orthogonal
 
 
 def convolutions(*shapes: tuple[int, ...]) -> list[nn.Parameter]:
@@ -21,6 +21,16 @@ def literal_step(weight, gradient, momentum, rate, share=0.9):
     u, s, v = torch.linalg.svd(gradient + share * momentum, full_matrices=False)
     weight = weight - rate * (u @ v) * len(weight) ** 0.5 / len(s) ** 0.5
     return weight * len(weight) ** 0.5 / weight.norm(), momentum
+
+
+@pytest.mark.parametrize("lowest", [1.0, 1e-2, 1e-3])
+def test_gram_matrices_give_what_products_of_the_wide_matrices_give(lowest):
+    random = torch.Generator().manual_seed(0)
+    u, v = (torch.linalg.qr(torch.randn(n, 512, generator=random))[0] for n in (512, 2304))
+    matrix = (u * torch.logspace(0, float(torch.tensor(lowest).log10()), 512)) @ v.mT
+    matrix = (matrix / matrix.norm())[None]
+    exact = by_products(matrix.double())
+    torch.testing.assert_close(by_gram_matrix(matrix).double(), exact, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("shape", [(3, 8, 8), (2, 4, 36), (2, 36, 4)])

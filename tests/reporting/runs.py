@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from clsnet.evaluation.answers import Answers
+from clsnet.evaluation.protocol import Outcome
 
 SEQUENCE = "Digits-10/5"
 N = 1000  # test samples
@@ -31,9 +32,7 @@ def write(
         "protocol": "agnostic",
         "R": R,
         "independent": [1.0] * tasks,
-        "avg_acc": sum(R[-1]) / tasks,
-        "bwt": -lost * tasks if tasks > 1 else None,
-        "fwt": -lost if tasks > 1 else None,
+        **Outcome(R, [1.0] * tasks, {}, {}).metrics(),
         "seconds": {"learn": 3.25 + order, "predict": 0.5},
         "memory": {"model_mb": 6.0, "exemplar_mb": 1.5},
         "environment": {"gpu": "none", "threads": "2"},

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from clsnet.reporting.page import write_report
-from tests.reporting.browser import CHROMIUM, DRIVER, ENTER, Browser
+from tests.browser import CHROMIUM, DRIVER, ENTER, Browser
 
 pytestmark = pytest.mark.skipif(
     not (CHROMIUM and DRIVER),
@@ -46,10 +46,10 @@ def test_seeds_differences_and_networks_fit_too(
     browser.open(tmp_path / "report.html", width)
     assert browser.run("return document.documentElement.scrollWidth") <= width
     assert browser.console() == []
-    cells = browser.run(COLUMN.replace("COLUMN", "2"))
-    browser.press(HEAD.format(2), ENTER)
+    cells = browser.run(COLUMN.replace("COLUMN", "3"))
+    browser.press(HEAD.format(3), ENTER)
     figures = sorted((float(value) for value in cells if value is not None), reverse=True)
-    after = browser.run(COLUMN.replace("COLUMN", "2"))
+    after = browser.run(COLUMN.replace("COLUMN", "3"))
     assert [float(value) for value in after[:-1]] == figures
     assert after[-1] is None  # the reference
     table, region = browser.run("""

@@ -1,9 +1,9 @@
 import shlex
 from pathlib import Path
 
+from clsnet.evaluation.summaries import summarise
 from clsnet.reporting.commands import commands
 from clsnet.reporting.folder import read_folder
-from clsnet.reporting.tables import summarise
 from tests.reporting.runs import HOSTILE, write
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from clsnet.evaluation.summaries import Summary, summarise
 from clsnet.reporting.differences import differences, reference_of
 from clsnet.reporting.folder import read_folder
 from clsnet.reporting.markdown import markdown_table, write_tables
 from clsnet.reporting.page import write_report
-from clsnet.reporting.tables import Summary, summarise
 from tests.reporting.runs import SEQUENCE, Page, add, write
 
 
@@ -39,8 +39,8 @@ def test_seeds_are_put_together_and_only_what_is_significant_is_marked(three_see
 def test_the_page_says_the_same(three_seeds: Path, tmp_path: Path) -> None:
     write_report(three_seeds, tmp_path / "report.html")
     page = Page((tmp_path / "report.html").read_text())
-    assert page.texts("th", scope="colgroup")[1] == "Difference to clsnet"
-    cell = page.rows()["slda, fast 3 seeds, any order"][1]
+    assert page.texts("th", scope="colgroup")[2] == "Difference to clsnet"
+    cell = page.rows()["slda, fast 3 seeds, any order"][2]
     assert float(cell["data-value"] or "nan") == pytest.approx(0.02)
     verdicts = page.texts("small", class_="verdict")
     assert verdicts == ["ahead (in 3 of 3 seeds)", *["behind (in 3 of 3 seeds)"] * 2]
@@ -48,7 +48,7 @@ def test_the_page_says_the_same(three_seeds: Path, tmp_path: Path) -> None:
     (lead,) = page.texts("p", class_="lead")
     assert "slda, fast: 0.8" in lead
     assert "Not significantly behind: ranpac, fast." in lead
-    assert page.texts("p", class_="note")[0].startswith("Difference to clsnet: accuracy after")
+    assert page.texts("p", class_="note")[1].startswith("Difference to clsnet: accuracy after")
 
 
 def test_each_seeds_command_names_its_own_network(three_seeds: Path, tmp_path: Path) -> None:
@@ -153,5 +153,5 @@ def test_tables_alone_are_written_to_a_markdown_file(three_seeds: Path, tmp_path
     output = tmp_path / "new" / "tables.md"
     assert write_tables(folder, output) == [f"{folder / '9.json'} is not a finished run"]
     text = output.read_text()
-    assert text.startswith(f"## {SEQUENCE}\n\n| method | Avg Acc | difference to clsnet |")
+    assert text.startswith(f"## {SEQUENCE}\n\n| method | form | Avg Acc | difference to clsnet |")
     assert "| a\\|b, fast | " in text

@@ -11,7 +11,14 @@ import pytest
 import safetensors.numpy
 
 from clsnet.errors import ClsnetError
-from clsnet.storage.files import leftovers, sweep, write_atomically
+from clsnet.storage.files import (
+    COPY,
+    copy_to_free_place,
+    leftovers,
+    move_to_free_place,
+    sweep,
+    write_atomically,
+)
 from clsnet.storage.regular_files import open_regular, read_regular
 from clsnet.storage.tensors import as_bytes
 
@@ -122,3 +129,74 @@ def test_the_same_arrays_are_the_same_bytes():
     assert safetensors.numpy.load(first).keys() == arrays.keys()
     for name, array in safetensors.numpy.load(first).items():
         np.testing.assert_array_equal(array, arrays[name])
+
+
+@pytest.mark.parametrize("put", [copy_to_free_place, move_to_free_place])
+def test_nothing_is_written_over_what_is_there(tmp_path, put):
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_bytes(b"new")
+    for taken in ("file", "broken link", "folder"):
+        if taken == "file":
+            target.write_bytes(b"old")
+        elif taken == "broken link":
+            target.symlink_to(tmp_path / "nowhere")
+        else:
+            target.mkdir()
+        with pytest.raises(FileExistsError):
+            put(source, target)
+        assert source.read_bytes() == b"new"
+        assert sorted(file.name for file in tmp_path.iterdir()) == ["source", "target"]
+        target.rmdir() if taken == "folder" else target.unlink()
+
+
+@pytest.mark.parametrize("put", [copy_to_free_place, move_to_free_place])
+def test_a_file_keeps_its_date_and_mode_at_its_new_place(tmp_path, put, monkeypatch):
+    for links in (True, False):
+        source, target = tmp_path / f"source-{links}", tmp_path / f"target-{links}"
+        source.write_bytes(b"photo")
+        source.chmod(0o640)
+        os.utime(source, (1e9, 1e9))
+        if not links:
+            monkeypatch.setattr("pathlib.Path.hardlink_to", _no_links)
+        put(source, target)
+        assert target.read_bytes() == b"photo"
+        assert (mode(target), target.stat().st_mtime) == (0o640, 1e9)
+        assert source.exists() == (put is copy_to_free_place)
+
+
+def _no_links(self, other):
+    raise PermissionError(1, "Operation not permitted")
+
+
+def test_a_file_that_cannot_be_removed_stays_where_it_is(public_folder, as_nobody):
+    (public_folder / "closed").mkdir()
+    (public_folder / "open").mkdir()
+    source, target = public_folder / "closed" / "a", public_folder / "open" / "a"
+    source.write_bytes(b"photo")
+    source.chmod(0o666)
+    (public_folder / "open").chmod(0o777)
+    (public_folder / "closed").chmod(0o555)
+    with as_nobody(), pytest.raises(PermissionError):
+        move_to_free_place(source, target)
+    assert source.read_bytes() == b"photo"
+    assert not target.exists()
+    (public_folder / "closed").chmod(0o755)
+
+
+KILLED_COPY = """
+import os, signal, sys
+from pathlib import Path
+from clsnet.storage.files import copy_to_free_place
+os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
+copy_to_free_place(Path(sys.argv[1]), Path(sys.argv[2]))
+"""
+
+
+def test_what_a_killed_copy_left_is_swept(tmp_path, environment):
+    (tmp_path / "source").write_bytes(b"photo")
+    words = [sys.executable, "-c", KILLED_COPY, tmp_path / "source", tmp_path / "target"]
+    assert subprocess.run(words, env=environment).returncode < 0
+    assert not (tmp_path / "target").exists()
+    assert len(list(tmp_path.iterdir())) == 2
+    sweep(tmp_path / COPY)
+    assert [file.name for file in tmp_path.iterdir()] == ["source"]

@@ -117,7 +117,7 @@ def test_what_may_be_asked_for_cannot_be_changed(allowed):
     ("value", "reason"),
     [
         ({"data": np.zeros(3)}, "holds values of type 'f8', not u1"),
-        ({"data": np.array([print, len], object)}, "__builtin__.print|type 'O8'"),
+        ({"data": np.array([len, max], object)}, "__builtin__.len|type 'O8'"),
         ([1, 2], "no dictionary"),
         (7, "no dictionary"),
     ],
@@ -147,3 +147,13 @@ def test_any_bytes_give_a_dictionary_or_a_clsnet_error(contents):
             assert isinstance(read_pickle(data, "batch"), dict)
         except ClsnetError as error:
             assert "batch" in str(error)
+
+
+def test_the_largest_batch_of_images_is_read():
+    """As CIFAR-100 has it: two labels and the name of a file for each of 50,000 images."""
+    names = [f"photo_of_something_s_{i:06}.png".encode() for i in range(50_000)]
+    labels = [i % 100 for i in range(50_000)]
+    batch = {b"filenames": names, b"fine_labels": labels, b"coarse_labels": list(labels)}
+    for protocol in (1, 2, 4):
+        read = read_pickle(pickle.dumps(batch, protocol=protocol), "batch")
+        assert read["filenames"] == names and read["coarse_labels"] == labels

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clsnet.errors import ClsnetError
-from clsnet.storage.json_text import LONGEST, MOST_PARTS, read_json
+from clsnet.storage.json_text import LONGEST, MOST_VALUES, read_json
 from clsnet.storage.schema import (
     ANYTHING,
     FLAG,
@@ -26,7 +26,7 @@ from clsnet.storage.schema import (
     text,
     whole,
 )
-from clsnet.storage.tensors import checksum, read_metadata, read_tensors
+from clsnet.storage.tensors import as_bytes, checksum, read_metadata, read_tensors
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -89,9 +89,19 @@ def test_json_out_of_bounds_is_refused(data):
         read_json(data)
 
 
-def test_many_lists_are_counted_before_they_are_made():
-    with pytest.raises(Misfit, match="lists and objects"):
-        read_json("[" + "[]," * MOST_PARTS + "[]]")
+@pytest.mark.parametrize("part", ["[]", "{}", "0", '""'])
+def test_values_are_counted_before_they_are_made(part):
+    with pytest.raises(Misfit, match="values"):
+        read_json("[" + f"{part}," * MOST_VALUES + f"{part}]")
+    assert len(read_json(f"[{part},{part},{part}]".encode(), most=6)) == 3
+
+
+def test_what_cannot_be_read_again_is_not_written():
+    many = {"header": json.dumps([0] * MOST_VALUES)}
+    with pytest.raises(ClsnetError, match=r"too much for one file .*values.* not saved"):
+        as_bytes({}, many)
+    with pytest.raises(ClsnetError, match=r"too much for one file .*bytes.* not saved"):
+        as_bytes({}, {"header": "x" * LONGEST})
 
 
 def test_arrays_have_their_names_shapes_types_and_finite_numbers():

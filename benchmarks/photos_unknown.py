@@ -1,0 +1,103 @@
+"""How well photos of unknown classes can be told by several measures, split by split.
+
+    python benchmarks/photos_unknown.py DIR [--out results/bench/photos_unknown.json]
+
+DIR holds one folder of photos for each of six classes, such as TrashNet. Three of them are learned
+in every split; the splits are those of `photos_trust.py`. A figure is the AUROC of photos of known
+against photos of unknown classes. The last column fits a logistic regression of all measures to the
+very photos that it is tested on: no rule that adds these measures up can be much better.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from clsnet.evaluation.store import environment
+from clsnet.model import Model
+from clsnet.photos.familiarity import unit_length
+from clsnet.photos.learning import blank_model
+from clsnet.photos.record import Record
+from clsnet.photos.rejection import familiar
+from photos_trust import drawn, read, taught
+
+NEIGHBOURS = 5
+
+
+def relative_mahalanobis(
+    X: np.ndarray, y: np.ndarray, tests: np.ndarray, shrinkage: float
+) -> np.ndarray:
+    """Return the distance to the mean of all photos less that to the nearest mean of a class."""
+    classes, codes = np.unique(y, return_inverse=True)
+    means = np.stack([X[codes == i].mean(axis=0) for i in range(len(classes))])
+
+    def distances(residuals: np.ndarray, centres: np.ndarray) -> np.ndarray:
+        covariance = residuals.T @ residuals / len(residuals)
+        even = np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+        lower = np.linalg.cholesky((1 - shrinkage) * covariance + shrinkage * even)
+        each = [solve_triangular(lower, (tests - c).T, lower=True) ** 2 for c in centres]
+        return np.stack([squares.sum(axis=0) for squares in each])
+
+    centre = X.mean(axis=0)
+    overall = distances(X - centre, centre[None])[0]
+    return overall - distances(X - means[codes], means).min(axis=0)
+
+
+def measures(
+    blank: Model, A: np.ndarray, y: np.ndarray, train: np.ndarray, tests: np.ndarray
+) -> dict[str, np.ndarray]:
+    model = taught(blank, A[train], y[train], [np.unique(y[train])])
+    scores = model.classifier.scores(A[tests])
+    looks = familiar(model.classifier, A[tests], scores.argmax(axis=1))
+    X = unit_length(A.astype(float)[:, :-1], axis=1)  # without the constant
+    nearest = np.sort(X[tests] @ X[train].T, axis=1)[:, -NEIGHBOURS]
+    return {
+        "clsnet": Record.of(model.notes or {}).rejection.fits(looks, scores.max(axis=1)),
+        "familiarity": looks,
+        "highest score": scores.max(axis=1),
+        "relative Mahalanobis": relative_mahalanobis(X[train], y[train], X[tests], 0.3),
+        "same, shrinkage 0.9": relative_mahalanobis(X[train], y[train], X[tests], 0.9),
+        "5 neighbours, features kept": nearest,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, metavar="DIR")
+    parser.add_argument("--cache", type=Path, help="a file for the features of photos")
+    parser.add_argument("--out", type=Path, default=Path("results/bench/photos_unknown.json"))
+    options = parser.parse_args()
+    vars(options).update(classes=3, unknown=3, learn=80, test=57, splits=20)
+    blank = blank_model()
+    A, y = read(options, [], blank)
+    blank = Model.blank(blank.extractor, blank.sample_shape, blank.parameters)
+    table = {}
+    for split in range(options.splits):
+        known, train, tests = drawn(y, options, split)
+        is_known = np.isin(y[tests], known)
+        found = measures(blank, A, y, train, tests)
+        columns = np.stack([(v - v[is_known].mean()) / v[is_known].std() for v in found.values()])
+        fitted = LogisticRegression(max_iter=1000).fit(columns.T, is_known)
+        found["all, fitted to the test"] = fitted.decision_function(columns.T)
+        row = {name: round(float(roc_auc_score(is_known, v)), 3) for name, v in found.items()}
+        table[f"{split + 1}: {', '.join(sorted(known.tolist()))}"] = row
+    means = {name: np.mean([row[name] for row in table.values()]) for name in row}
+    table["mean"] = {name: round(float(mean), 3) for name, mean in means.items()}
+    print(json.dumps(table, indent=1))
+    result = {
+        "command": "python benchmarks/photos_unknown.py DIR",
+        "table": table,
+        "environment": environment(),
+    }
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
