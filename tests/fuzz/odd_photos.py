@@ -104,7 +104,11 @@ def _picture(mode: str, size: tuple[int, int], random: Random) -> Image.Image:
         kind = {"I;16": np.uint16, "I": np.int32, "F": np.float32}[mode]
         return Image.fromarray(numbers.clip(0, 65535).astype(kind))
     image = Image.fromarray(rough).resize(size, Image.Resampling.BICUBIC)
-    return image if mode == "RGBA" else image.convert("RGB").convert(mode)
+    if mode == "RGBA":
+        return image
+    converted = image.convert("RGB").convert(mode)
+    converted.info.pop("icc_profile", None)  # that of LAB holds the time of day
+    return converted
 
 
 def _written(format: str, mode: str, size: tuple[int, int], random: Random) -> bytes:
