@@ -10,7 +10,8 @@ WITHOUT_TORCH := tests/photos tests/page tests/cli/test_photos.py tests/extracto
 # Files that never name torch test the same with it and without: once is enough.
 ONCE := $(shell grep -rLw torch --include='test_*.py' $(WITHOUT_TORCH))
 
-# Many tests wait for a process of their own, so there are more of them than cores.
+# Many tests wait for a process of their own, so there are more workers than cores. Each takes a
+# stretch of files, so that what the tests of a file share is made once.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; n = os.cpu_count(); print(n + min(n, 2))')
 
 .PHONY: demo test lint types check check-without-torch bench fuzz readme picture docs release lowest clean
@@ -36,11 +37,11 @@ types: .venv/installed
 	$(BIN)/mypy
 
 check: .venv/installed
-	$(BIN)/python -m pytest -n $(WORKERS) $(ONCE:%=--ignore=%)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ONCE:%=--ignore=%)
 
 check-without-torch: .venv-light/installed
 	@! $(LIGHT)/python -c "import torch" 2>/dev/null || { echo "$(LIGHT) has torch"; exit 1; }
-	$(LIGHT)/python -m pytest -n $(WORKERS) $(WITHOUT_TORCH)
+	$(LIGHT)/python -m pytest -n $(WORKERS) --dist worksteal $(WITHOUT_TORCH)
 	@rm -rf runs/demo-without-torch
 	@$(call demonstrate,$(LIGHT),runs/demo-without-torch)
 
@@ -75,7 +76,7 @@ lowest: .venv-release/installed
 	$(RELEASE)/uv venv --quiet --clear --python $(PYTHON) .venv-lowest
 	$(RELEASE)/uv pip install --quiet --python $(OLDEST)/python --resolution lowest-direct \
 	    -e '.[$(LOWEST)]'
-	$(OLDEST)/python -m pytest -n $(WORKERS) $(WITHOUT_TORCH)
+	$(OLDEST)/python -m pytest -n $(WORKERS) --dist worksteal $(WITHOUT_TORCH)
 
 .venv/installed: EXTRAS := dev
 .venv-light/installed: EXTRAS := cli,vision,export,page,test
@@ -83,7 +84,7 @@ lowest: .venv-release/installed
 .venv/installed .venv-light/installed .venv-release/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "clsnet needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv $(@D)
-	$(@D)/$(SCRIPTS)/python -m pip install --quiet -c constraints.txt -e '.[$(EXTRAS)]'
+	$(@D)/$(SCRIPTS)/python -m pip install --quiet --no-compile -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@
 
 clean:
