@@ -37,11 +37,9 @@ def test_the_first_layer_is_shared_and_the_second_is_each_tasks_own(learned):
     assert model.memory().model_mb == 4 * numbers / 2**20
 
 
-def test_the_head_has_no_weight_below_zero_and_new_classes_no_larger_bias(learned):
-    head = learned[0].net.head
-    assert head.weight.min() == 0 < head.weight.max()
-    torch.testing.assert_close(head.bias[4:].mean(), head.bias[:4].mean())
-    assert head.bias.std() > 0
+def test_the_head_has_no_weight_below_zero(learned):
+    weight = learned[0].net.head.weight
+    assert weight.min() == 0 < weight.max()
 
 
 def test_rows_of_new_classes_get_the_mean_length_of_old_ones(tasks):

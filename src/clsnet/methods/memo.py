@@ -19,9 +19,9 @@ class MEMO(TrunkTrainer):
     head are scaled to the mean length of those of the old ones (weight aligning).
 
     Lengths tell how large scores are only if weights have one sign. So the weights of the head are
-    kept at zero or more, as the authors of weight aligning advise, and the biases of new classes
-    are shifted to the mean of the old ones; the released code of MEMO does neither. On held-out
-    training images of Fashion-MNIST, old classes were lost more often without this.
+    kept at zero or more, as the authors of weight aligning advise; the released code of MEMO does
+    not. Shifting the biases of new classes to the mean of the old ones as well gave 0.818 instead
+    of 0.838 on held-out training images of FashionMNIST-10/5 (one order), so biases stay.
 
     The released code trains 170 epochs a task, 200 the first one, from a rate of 0.1 that falls
     three times; here there are fewer, along half a cosine. The paper spends the memory that it
@@ -69,12 +69,11 @@ class MEMO(TrunkTrainer):
 
     @torch.no_grad()
     def balance(self) -> None:
-        """Give weights and biases of new classes the mean length, and mean, of the old ones."""
-        head, old, new = self.net.head, slice(self.new.start), self.new
+        """Scale the weights of new classes to the mean length of the old ones."""
+        old, new = slice(self.new.start), self.new
         if new.start < new.stop:
-            lengths = head.weight.norm(dim=1)
-            head.weight[new] *= lengths[old].mean() / lengths[new].mean()
-            head.bias[new] += head.bias[old].mean() - head.bias[new].mean()
+            lengths = self.net.head.weight.norm(dim=1)
+            self.net.head.weight[new] *= lengths[old].mean() / lengths[new].mean()
 
 
 METHOD = Method(
