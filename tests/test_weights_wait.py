@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from clsnet import load
-from clsnet.classifier import analytic
+from clsnet.classifier import consolidation
 from clsnet.classifier.curvatures.pending_rows import PendingRows
 from clsnet.errors import ClsnetError
 
@@ -91,13 +91,13 @@ def test_a_clone_knows_nothing(waiting):
 def test_ctrl_c_in_a_solution_loses_nothing(waiting, vectors, monkeypatch):
     expected = copy.deepcopy(waiting).decision_function(vectors[0].X_test)
     waiting = learn_all(clone(waiting), vectors[:3])
-    solve = analytic.regress
+    solve = consolidation.regress
 
     def interrupted(*arguments):
         solve(*arguments)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(analytic, "regress", interrupted)
+    monkeypatch.setattr(consolidation, "regress", interrupted)
     with pytest.raises(KeyboardInterrupt):
         waiting.predict(vectors[0].X_test)
     assert waiting.model_.classifier.stale

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from clsnet.classifier.analytic import MERGED, AnalyticClassifier
+from clsnet.classifier.analytic import AnalyticClassifier
 from clsnet.classifier.curvatures import FewSamples
+from clsnet.classifier.remembering import MERGED
 from clsnet.classifier.ridge.error_curve import GRID
 from clsnet.classifier.ridge.normal_equations import NEGLIGIBLE, NormalEquations
 from clsnet.classifier.ridge.rule import regress

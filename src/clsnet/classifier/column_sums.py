@@ -73,10 +73,7 @@ def column_sums(batches: Iterable[SharedBatch], empty: RunningSums) -> SummedTas
     gram = everything.gram
     for block in upper_blocks(gram):
         block[...] = add_up(block)
-    task = LearnedTask(
-        {label: counts[label] for label in sorted(counts)},  # type: ignore[type-var]
-        {label: weight for label, weight in weights.items() if weight != counts[label]},
-    )
+    task = LearnedTask.of(counts, weights)
     cross = own.columns(task.classes)
     return SummedTask(task, {TOTAL: FullTrace(task.classes, mirror(gram), cross, n_weighted)})
 

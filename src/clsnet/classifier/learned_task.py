@@ -36,6 +36,21 @@ class LearnedTask:
     counts: dict[Label, int]
     weights: dict[Label, float] = field(default_factory=dict, repr=False)
 
+    @classmethod
+    def of(cls, counts: Mapping[Any, int], weights: Mapping[Any, float]) -> LearnedTask:
+        """Return the task of these samples, given the sum of weights of each class.
+
+        Examples
+        --------
+        >>> task = LearnedTask.of({"dog": 2, "cat": 1}, {"dog": 5.0, "cat": 1.0})
+        >>> task.counts, task.weights
+        ({'cat': 1, 'dog': 2}, {'dog': 5.0})
+        """
+        return cls(
+            {label: counts[label] for label in sorted(counts)},
+            {label: weight for label, weight in weights.items() if weight != counts[label]},
+        )
+
     @property
     def classes(self) -> list[Label]:
         """Classes of the task, sorted."""
@@ -68,7 +83,7 @@ class LearnedTask:
         labels: list[Any] = sorted({*self.counts, *other.counts})
         counts = {label: self.counts.get(label, 0) + other.counts.get(label, 0) for label in labels}
         weights = {label: self.weight(label) + other.weight(label) for label in labels}
-        return LearnedTask(counts, {c: w for c, w in weights.items() if w != counts[c]})
+        return LearnedTask.of(counts, weights)
 
     def renamed(self, names: Mapping[Label, Label]) -> LearnedTask:
         """Return the task with new labels for old ones."""

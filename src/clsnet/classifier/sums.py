@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Any
 
 import numpy as np
 
-from clsnet.arrays.devices import (
-    CPU,
-    Array,
-    Device,
-    library,
-    namespace,
-    to_device,
-)
-from clsnet.arrays.linalg import (
-    add_gram,
-    diagonal,
-    mirror,
-    upper_blocks,
-)
-from clsnet.arrays.ranks import add_up, gathered, n_ranks
+from clsnet.arrays.devices import CPU, Array, Device, library, namespace, to_device
+from clsnet.arrays.linalg import add_gram, diagonal, mirror
 from clsnet.classifier.class_sums import ClassSums
 
 Label = Hashable
 Batch = tuple[Array, ...]  # representations, their labels, and weights if there are any
 
+TOO_LARGE = "these samples hold values too large to be squared; scale them down."
 PRECISIONS = ("float64", "float32", "tf32", "bfloat16")
 FEW = 2  # rows are kept as they are, before they are multiplied, up to 1 / FEW of the columns
 
@@ -176,37 +163,3 @@ class RunningSums:
     def _zeros(self, n_rows: int) -> Array:
         xp = library(self.device)
         return xp.zeros((n_rows, self.dimension), dtype=xp.float64, device=self.device)
-
-
-def all_reduced(parts: dict[Label, RunningSums], empty: RunningSums) -> dict[Label, RunningSums]:
-    """Return the sums of all processes together, key by key.
-
-    Parameters
-    ----------
-    parts
-        Those of this process.
-    empty
-        Sums of nothing, of the same form.
-    """
-    if n_ranks() == 1:
-        return parts
-    told: Any = gathered([[key, part.labels] for key, part in parts.items()])
-    everyone: list[dict[Label, list[Label]]] = [dict(map(tuple, one)) for one in told]
-    total: dict[Label, RunningSums] = {}
-    for key in dict.fromkeys(key for one in everyone for key in one):
-        labels = sorted({label for one in everyone for label in one.get(key, ())})  # type: ignore[type-var]
-        part = parts.get(key, empty)
-        counts = add_up(np.array([part.counts.get(label, 0) for label in labels]))
-        weights = add_up(np.array([float(part.weights.get(label, 0)) for label in labels]))
-        gram = namespace(part.gram).asarray(part.gram, copy=True)
-        for block in upper_blocks(gram):
-            block[...] = add_up(block)
-        found = RunningSums(empty.dimension, empty.device, empty.precision)
-        found.set(
-            gram=mirror(gram),
-            cross=add_up(part.cross(labels)),
-            counts=dict(zip(labels, counts.tolist(), strict=True)),
-            weights=dict(zip(labels, weights.tolist(), strict=True)),
-        )
-        total[key] = found
-    return total
