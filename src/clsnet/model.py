@@ -2,47 +2,41 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
-import operator
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from clsnet.arrays.devices import Array, library, namespace, resolve_device, to_device
+from clsnet.arrays.devices import Array, library, namespace, resolve_device
 from clsnet.arrays.devices import to_numpy as as_numpy
 from clsnet.arrays.ranks import share
 from clsnet.arrays.restarts import place
 from clsnet.classifier.analytic import AnalyticClassifier
-from clsnet.classifier.calibration import Calibration
 from clsnet.classifier.column_sums import SharedBatch, column_sums
-from clsnet.classifier.curvatures import CURVATURES, FewSamples
-from clsnet.classifier.forgetting import resolve_policy
-from clsnet.classifier.learned_task import LearnedTask
 from clsnet.classifier.merging import merged, renamed
 from clsnet.classifier.moving import moved
-from clsnet.classifier.rule import Rule
+from clsnet.classifier.rule import Rule, rule_of
 from clsnet.classifier.summed_task import refuse_two_kinds
 from clsnet.classifier.sums import Batch
 from clsnet.errors import ClsnetError
-from clsnet.extractor import Augmentation, Extractor
+from clsnet.extractor import Extractor
 from clsnet.extractor.batches import LabelledSamples, rebatch, rows_of
 from clsnet.extractor.identity import identity
-from clsnet.header import Reader, damaged, plain, read
+from clsnet.header import Reader, damaged, read
 from clsnet.images import Samples
 from clsnet.memory import MEGABYTE, MemoryUse
-from clsnet.saved_sums import SavedSums, gathered_sums
+from clsnet.resumed_sums import SavedSums, resumed_sums
+from clsnet.saved_model import arrays_of, header_of, restored_classifier, restored_extractor
 from clsnet.storage import model_file
-from clsnet.storage.schema import Misfit, check_arrays
+from clsnet.storage.schema import Misfit
 from clsnet.sums import Source, Sums, clipped, settled
 
 ROWS = 4096
-SHARD = 16  # batches that a process of torchrun --max-restarts sums up before it saves
 MOST_SCORES = 1 << 24  # in memory at once while the best of them is looked for
 KEEPS_TASK = (
     "exact forgetting is not available: the extractor was fitted to samples of the first task and "
@@ -113,7 +107,8 @@ class Model:
         """
         saved = place() if self.classifier.rule.curvature != "diagonal" else None
         if saved is not None:
-            return self.with_sums(self._resumed(batches(), SavedSums(saved)))
+            every = rebatch(batches(), ROWS)
+            return self.with_sums(resumed_sums(every, SavedSums(saved), self._own_sums))
 
         def represented() -> Iterator[Batch]:
             return self._represented(batches(), share())
@@ -135,24 +130,6 @@ class Model:
         every = self._represented(batches, slice(None))
         summed = self.classifier.summarise(every if clip is None else map(clipped(clip), every))
         return Sums(self.source, settled(summed), clip)
-
-    def _resumed(self, batches: Iterable[LabelledSamples], saved: SavedSums) -> Sums:
-        """Return the sums of all processes, each of which goes on from what it has saved."""
-        done, found = saved.read()
-        rest = itertools.islice(rebatch(batches, ROWS), done, None)
-        while (first := next(rest, None)) is not None:
-            some = itertools.chain([first], itertools.islice(rest, SHARD - 1))
-            represented = self._represented(some, share())
-            if (one := next(represented, None)) is not None:
-                summed = self.classifier.summarise(itertools.chain([one], represented))
-                sums = Sums(self.source, settled(summed))
-                found = sums if found is None else found + sums
-            done += SHARD
-            saved.write(done, found)
-        every = [one for one in gathered_sums(found) if one is not None]
-        if not every:
-            raise ClsnetError("this task is empty: there is no batch to learn from.")
-        return functools.reduce(operator.add, every)
 
     def summarise_columns(self, batches: Iterable[LabelledSamples]) -> Sums:
         """Return the sums of all processes together, with the classes of this process alone.
@@ -185,6 +162,14 @@ class Model:
         """What its sums are taken with."""
         per_class = self.classifier.rule.retain == "classes"
         return Source(identity(self.extractor), self.sample_shape, per_class, self.feature_names)
+
+    def _own_sums(self, batches: Iterable[LabelledSamples]) -> Sums | None:
+        """Return the sums of this process's share of batches, if it has one."""
+        represented = self._represented(batches, share())
+        if (first := next(represented, None)) is None:
+            return None
+        summed = self.classifier.summarise(itertools.chain([first], represented))
+        return Sums(self.source, settled(summed))
 
     def _represented(self, batches: Iterable[LabelledSamples], mine: slice) -> Iterator[Batch]:
         """Yield representations of some rows of each batch, their labels and weights."""
@@ -287,7 +272,7 @@ class Model:
 
     def memory(self) -> MemoryUse:
         """Return the size of everything kept, with 32 bits for each number as in the paper."""
-        count = sum(model_file.numbers(*item) for item in self._arrays(False).items())
+        count = sum(model_file.numbers(*item) for item in arrays_of(self, False).items())
         return MemoryUse(4 * count / MEGABYTE, backbone_mb=self.extractor.referred_mb)
 
     def for_predicting(self) -> Self:
@@ -305,7 +290,7 @@ class Model:
             Write a frozen network's weights too, so that the file needs nothing but code. A model
             that was loaded from such a file always does so.
         """
-        header, arrays = self._header(self_contained), self._arrays(self_contained)
+        header, arrays = header_of(self, self_contained), arrays_of(self, self_contained)
         model_file.write(Path(path), header, arrays)
 
     @classmethod
@@ -332,9 +317,10 @@ class Model:
         header, arrays = read(path)
         reader = Reader(path, allow)
         try:
-            extractor = _extractor_from(reader, header, arrays)
+            extractor = restored_extractor(reader, header, arrays)
             parameters = reader.parameters(header, extractor.backbone)
-            restored = _restored(rule_of(parameters), extractor.to(place), header, arrays)
+            blank = new_classifier(rule_of(parameters), extractor.to(place))
+            restored = restored_classifier(blank, header, arrays)
         except Misfit as error:
             raise damaged(path, error) from None
         return cls(
@@ -346,71 +332,6 @@ class Model:
             header.get("notes"),
         )
 
-    def _arrays(self, self_contained: bool) -> dict[str, Array]:
-        """Return every stored array by name, those of a frozen network if the file holds it."""
-        arrays = {f"extractor.{name}": a for name, a in self.extractor.state().items()}
-        backbone = self.extractor.backbone
-        if backbone.held or (self_contained and backbone.referred_mb):
-            arrays |= {f"network.{name}": a for name, a in backbone.state_to_hold().items()}
-        for i, trace in enumerate(self.classifier.traces.values()):
-            arrays |= {f"trace.{i}.{name}": a for name, a in trace.arrays().items()}
-        return {**arrays, "omega": self.classifier.omega}
-
-    def _header(self, self_contained: bool) -> dict[str, Any]:
-        """Return everything that is not an array."""
-        extractor, classifier = self.extractor, self.classifier
-        parameters = {name: plain(value) for name, value in self.parameters.items()}
-        header = {
-            "params": {**parameters, "cache": None},  # a cache is a folder of this machine
-            "sample_shape": list(self.sample_shape),
-            "backbone": plain(extractor.backbone),
-            "augmentation": plain(extractor.augmentation),
-            "seed": extractor.seed,
-            "prepared": extractor.prepared,
-            "labels": classifier.labels,
-            "calibration": asdict(classifier.calibration),
-            "tasks": [list(task.counts.items()) for task in classifier.tasks],
-            "traces": [
-                {"key": key, "labels": trace.labels, "n_samples": trace.n_samples}
-                for key, trace in classifier.traces.items()
-            ],
-        }
-        backbone = extractor.backbone
-        if backbone.fingerprint:
-            header["fingerprint"] = backbone.fingerprint
-        if backbone.held or (self_contained and backbone.referred_mb):
-            header["form"] = dict(backbone.form)
-        if any(task.weights for task in classifier.tasks):
-            header["weights"] = [list(task.weights.items()) for task in classifier.tasks]
-        if classifier.predicts_only:
-            header["predicts_only"] = True
-        if self.feature_names is not None:
-            header["feature_names"] = list(self.feature_names)
-        if self.notes is not None:
-            header["notes"] = self.notes
-        return header
-
-
-def rule_of(parameters: dict[str, Any]) -> Rule:
-    """Return the rule that a model's parameters ask for.
-
-    Examples
-    --------
-    >>> rule_of({"retain": "tasks", "queue": 3, "preset": "fast"}).retain
-    'tasks'
-    """
-    own = {field.name for field in fields(Rule)} & parameters.keys() - {"forgetting"}
-    chosen = {name: parameters[name] for name in own}
-    for name in ("terms", "gamma"):
-        if np.ndim(chosen.get(name, 0)):
-            chosen[name] = tuple(chosen[name])
-    forgetting = resolve_policy(
-        parameters.get("forgetting"),
-        short_term=tuple(parameters.get("short_term", ())),
-        queue=parameters.get("queue"),
-    )
-    return Rule(**chosen, forgetting=forgetting)
-
 
 def new_classifier(rule: Rule, extractor: Extractor) -> AnalyticClassifier:
     """Return a classifier that has learned nothing, for what an extractor gives."""
@@ -418,66 +339,3 @@ def new_classifier(rule: Rule, extractor: Extractor) -> AnalyticClassifier:
     xp = library(device)
     none = xp.zeros((size, 0), dtype=xp.float64, device=device)
     return AnalyticClassifier(rule, size, device, omega=none, intercept=extractor.intercept)
-
-
-def _extractor_from(
-    reader: Reader, header: dict[str, Any], arrays: dict[str, np.ndarray]
-) -> Extractor:
-    """Return the fitted extractor."""
-    held = "form" in header
-    kind, config = reader.backbone(header["backbone"], "backbone", held=held)
-    network = _below("network.", arrays)
-    backbone = kind.restored(config, header["form"], network) if held else kind(**config)
-    if backbone.fingerprint and backbone.fingerprint != header.get("fingerprint"):
-        raise ClsnetError(f"{backbone} is not the network that this model learned with.")
-    augmentation = reader.rich(header["augmentation"], "augmentation")
-    if not isinstance(augmentation, Augmentation):
-        raise Misfit("augmentation is not one")
-    extractor = Extractor(backbone, augmentation, header["seed"])
-    state = _below("extractor.", arrays)
-    check_arrays({"omega": arrays["omega"]}, {"omega": (-1, len(header["labels"]))})
-    extractor.dimension = len(arrays["omega"])
-    extractor.prepared = header.get("prepared", False)
-    extractor.check(state, tuple(header["sample_shape"]))
-    extractor.restore(state)
-    return extractor
-
-
-def _restored(
-    rule: Rule, extractor: Extractor, header: dict[str, Any], arrays: dict[str, np.ndarray]
-) -> AnalyticClassifier:
-    """Return a classifier with all that it remembers."""
-    blank = new_classifier(rule, extractor)
-    traces = {}
-    for i, saved in enumerate(header["traces"]):
-        parts = _below(f"trace.{i}.", arrays)
-        kind: Any = FewSamples if "rows" in parts else CURVATURES[rule.curvature]
-        shapes = kind.shapes(blank.dimension, len(saved["labels"]))
-        check_arrays(parts, shapes, f"trace.{i}.", dtypes=("float64",))
-        traces[saved["key"]] = kind(
-            labels=saved["labels"],
-            n_samples=saved["n_samples"],
-            **{name: to_device(value, blank.device) for name, value in parts.items()},
-        )
-    counts = [dict(map(tuple, pairs)) for pairs in header["tasks"]]
-    weights = [dict(map(tuple, pairs)) for pairs in header.get("weights", [()] * len(counts))]
-    return replace(
-        blank,
-        labels=header["labels"],
-        omega=to_device(arrays["omega"], blank.device),
-        traces=traces,
-        tasks=list(map(LearnedTask, counts, weights)),
-        calibration=_calibration_from(header),
-        predicts_only=header.get("predicts_only", False),
-    )
-
-
-def _calibration_from(header: dict[str, Any]) -> Calibration:
-    """Return how scores become probabilities; older files know the noise of scores only."""
-    if "calibration" in header:
-        return Calibration(**header["calibration"])
-    return Calibration.of_noise(header["noise"])
-
-
-def _below(start: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}

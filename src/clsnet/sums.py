@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,54 +13,18 @@ import numpy as np
 from clsnet.arrays.devices import CPU, Device, namespace, to_device, to_numpy
 from clsnet.arrays.linalg import double
 from clsnet.classifier.curvatures import FewSamples, FullTrace
-from clsnet.classifier.learned_task import LearnedTask
 from clsnet.classifier.noise import Privacy, noised
-from clsnet.classifier.rule import TOTAL
 from clsnet.classifier.summed_task import SummedTask
 from clsnet.classifier.sums import Batch, Label
 from clsnet.errors import ClsnetError
-from clsnet.extractor.identity import IDENTITY, Identity, difference
-from clsnet.header import LABEL, MOST, MOST_PIXELS, SIZE, damaged
+from clsnet.extractor.identity import Identity, difference
+from clsnet.header import damaged
+from clsnet.saved_sums import arrays_of, check_header, header_of, restored
 from clsnet.storage import model_file
 from clsnet.storage.files import at_home, write_atomically
-from clsnet.storage.schema import (
-    FLAG,
-    Misfit,
-    check_arrays,
-    listed,
-    number,
-    record,
-    row,
-    text,
-    whole,
-)
+from clsnet.storage.schema import Misfit
 
 WIRE = "what a worker sent"
-HEADER = record(
-    {
-        "extractor": IDENTITY,
-        "sample_shape": listed(whole(1, MOST_PIXELS), most=3, least=1),
-        "per_class": FLAG,
-        "counts": listed(row(LABEL, whole(1, 2**53)), MOST, least=1),
-        "weights": listed(row(LABEL, SIZE), MOST),
-        "traces": listed(
-            record({"key": LABEL, "labels": listed(LABEL, MOST, least=1), "n_samples": SIZE}),
-            MOST,
-            least=1,
-        ),
-    },
-    {
-        "feature_names": listed(text(), MOST_PIXELS),
-        "clip": number(0, above=True),
-        "privacy": record(
-            {
-                "delta": number(0, 1, above=True),
-                "mu": number(0, 1000, above=True),
-                "mu_in_all": number(0, 1e6, above=True),
-            }
-        ),
-    },
-)
 
 
 @dataclass(frozen=True)
@@ -201,29 +165,7 @@ class Sums:
 
     def to_bytes(self) -> bytes:
         """Return what `save` writes: a checked form in which sums can travel without a pickle."""
-        source, summed = self.source, self.summed
-        header: dict[str, Any] = {
-            "extractor": source.extractor,
-            "sample_shape": list(source.sample_shape),
-            "per_class": source.per_class,
-            "counts": list(summed.task.counts.items()),
-            "weights": list(summed.task.weights.items()),
-            "traces": [
-                {"key": key, "labels": trace.labels, "n_samples": trace.n_samples}
-                for key, trace in summed.traces.items()
-            ],
-        }
-        if source.feature_names is not None:
-            header["feature_names"] = source.feature_names
-        if self.clip is not None:
-            header["clip"] = self.clip
-        if self.privacy is not None:
-            header["privacy"] = asdict(self.privacy)
-        arrays = {
-            f"trace.{i}.{name}": array
-            for i, trace in enumerate(summed.traces.values())
-            for name, array in trace.arrays().items()
-        }
+        header, arrays = header_of(self), arrays_of(self)
         return model_file.to_bytes(header, arrays, model_file.SUMS)
 
     @classmethod
@@ -240,16 +182,15 @@ class Sums:
     @classmethod
     def _of(cls, path: Path, header: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         try:
-            HEADER.check(header, "the header")
+            check_header(header)
             source = Source(
                 header["extractor"],
                 tuple(header["sample_shape"]),
                 header["per_class"],
                 header.get("feature_names"),
             )
-            _check_classes(header)
             promised = Privacy(**header["privacy"]) if "privacy" in header else None
-            return cls(source, _restored(header, arrays), header.get("clip"), promised)
+            return cls(source, restored(header, arrays), header.get("clip"), promised)
         except Misfit as error:
             raise damaged(path, error) from None
 
@@ -257,42 +198,6 @@ class Sums:
         told = f"{self.n_samples} samples of {len(self.classes)} classes"
         noise = f", {self.privacy}" if self.privacy else ""
         return f"Sums({told}, {self.source.extractor['dimension']} features{noise})"
-
-
-def _check_classes(header: Mapping[str, Any]) -> None:
-    """Refuse classes and sums that contradict each other."""
-    classes = [label for label, _ in header["counts"]]
-    if len(set(classes)) < len(classes) or len({isinstance(one, str) for one in classes}) > 1:
-        raise Misfit("classes are there twice, or mix text and numbers")
-    if not {label for label, _ in header["weights"]} <= set(classes):
-        raise Misfit("a weight is of no class")
-    keys = [trace["key"] for trace in header["traces"]]
-    expected = classes if header["per_class"] else [TOTAL]
-    if len(keys) != len(expected) or set(keys) != set(expected):
-        raise Misfit("the keys of traces are not those of the classes")
-    for trace in header["traces"]:
-        wanted = [trace["key"]] if header["per_class"] else classes
-        if len(trace["labels"]) != len(wanted) or set(trace["labels"]) != set(wanted):
-            raise Misfit("the classes of a trace are not those of the sums")
-
-
-def _restored(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> SummedTask:
-    dimension = header["extractor"]["dimension"]
-    shapes: dict[str, tuple[int, ...]] = {}
-    traces: dict[Label, FullTrace] = {}
-    for i, saved in enumerate(header["traces"]):
-        start = f"trace.{i}."
-        kind: Any = FewSamples if f"{start}rows" in arrays else FullTrace
-        own = kind.shapes(dimension, len(saved["labels"]))
-        shapes |= {f"{start}{name}": shape for name, shape in own.items()}
-        traces[saved["key"]] = kind(
-            labels=saved["labels"],
-            n_samples=saved["n_samples"],
-            **{name: arrays.get(f"{start}{name}") for name in own},
-        )
-    check_arrays(arrays, shapes, dtypes=("float64",))
-    counts, weights = (dict(map(tuple, header[name])) for name in ("counts", "weights"))
-    return SummedTask(LearnedTask(counts, weights), traces)
 
 
 def clipped(clip: float) -> Callable[[Batch], Batch]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
 
 import numpy as np
 
 from clsnet.classifier.class_weights import BALANCED, ClassWeight, refuse_bad
 from clsnet.classifier.curvatures import CURVATURES
 from clsnet.classifier.curvatures.plasticity import FISHERS
-from clsnet.classifier.forgetting import ForgettingPolicy, LongTerm
+from clsnet.classifier.forgetting import ForgettingPolicy, LongTerm, resolve_policy
 from clsnet.classifier.sums import PRECISIONS
 from clsnet.errors import ClsnetError
 from clsnet.storage.schema import NOTHING, Kind, listed, mapped, number, one_of, whole
@@ -133,3 +133,24 @@ class Rule:
         """
         old = range(n_tasks - 1)
         return [task for task in old if self.forgetting.weight(task, n_tasks) == 0]
+
+
+def rule_of(parameters: Mapping[str, Any]) -> Rule:
+    """Return the rule that a model's parameters ask for.
+
+    Examples
+    --------
+    >>> rule_of({"retain": "tasks", "queue": 3, "preset": "fast"}).retain
+    'tasks'
+    """
+    own = {field.name for field in fields(Rule)} & parameters.keys() - {"forgetting"}
+    chosen = {name: parameters[name] for name in own}
+    for name in ("terms", "gamma"):
+        if np.ndim(chosen.get(name, 0)):
+            chosen[name] = tuple(chosen[name])
+    forgetting = resolve_policy(
+        parameters.get("forgetting"),
+        short_term=tuple(parameters.get("short_term", ())),
+        queue=parameters.get("queue"),
+    )
+    return Rule(**chosen, forgetting=forgetting)

@@ -15,7 +15,7 @@ from clsnet.engines.parts import Batch, Read, Summing, some, total
 from clsnet.errors import ClsnetError
 from clsnet.estimator import CLSNet
 from clsnet.estimator.labels import label_array
-from clsnet.saved_sums import SavedSums, gathered_sums
+from clsnet.resumed_sums import SavedSums, gathered_sums
 from clsnet.storage.files import at_home
 from clsnet.sums import Sums
 

@@ -22,6 +22,7 @@ from clsnet.arrays.devices import resolve_device, to_numpy
 from clsnet.arrays.ranks import n_ranks
 from clsnet.classifier.class_weights import BALANCED, ClassWeight
 from clsnet.classifier.forgetting import ForgettingPolicy
+from clsnet.classifier.rule import rule_of
 from clsnet.errors import ClsnetError
 from clsnet.estimator.features import new_extractor
 from clsnet.estimator.fitted import FittedState
@@ -39,7 +40,7 @@ from clsnet.estimator.weights import (
 from clsnet.extractor import Augmentation, Backbone
 from clsnet.extractor.batches import LabelledSamples, peek
 from clsnet.extractor.extractor import FIT_SAMPLES
-from clsnet.model import Model, rule_of
+from clsnet.model import Model
 from clsnet.sums import Source, Sums
 
 
