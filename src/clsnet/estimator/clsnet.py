@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -16,7 +17,7 @@ from sklearn.base import (
     clone,
 )
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from clsnet.arrays.devices import resolve_device, to_numpy
 from clsnet.arrays.ranks import n_ranks
@@ -24,24 +25,15 @@ from clsnet.classifier.class_weights import BALANCED, ClassWeight
 from clsnet.classifier.forgetting import ForgettingPolicy
 from clsnet.classifier.rule import rule_of
 from clsnet.errors import ClsnetError
-from clsnet.estimator.features import new_extractor
+from clsnet.estimator.batches import checked, first_samples
+from clsnet.estimator.features import fix_extractor, fix_extractor_without_samples
 from clsnet.estimator.fitted import FittedState
-from clsnet.estimator.labels import as_labels, same_kind
 from clsnet.estimator.parameters import PARAMETERS
 from clsnet.estimator.presets import demo_options, paper_options
 from clsnet.estimator.samples import as_samples
-from clsnet.estimator.weights import (
-    as_weights,
-    counting,
-    refuse_no_weight,
-    refuse_other_names,
-    weighted,
-)
 from clsnet.extractor import Augmentation, Backbone
-from clsnet.extractor.batches import LabelledSamples, peek
-from clsnet.extractor.extractor import FIT_SAMPLES
 from clsnet.model import Model
-from clsnet.sums import Source, Sums
+from clsnet.sums import Sums
 
 
 class CLSNet(
@@ -316,7 +308,7 @@ class CLSNet(
         if clip is not None and not 0 < clip < float("inf"):
             raise ClsnetError(f"clip={clip}: use a number above 0.")
         batches = self._with_extractor(batches)
-        return self._ruled().summarise(self._counting(batches), clip)
+        return self._ruled().summarise(checked(self, batches), clip)
 
     def summarise_columns(self, batches: Iterable[Sequence[Any]]) -> Sums:
         """Return the sums of all processes of ``torchrun``, with the classes of this one alone.
@@ -334,7 +326,7 @@ class CLSNet(
                 "ridge that is known, such as ridge=1e-4."
             )
         batches = self._with_extractor(batches)
-        return self._ruled().summarise_columns(self._counting(batches))
+        return self._ruled().summarise_columns(checked(self, batches))
 
     def learn_sums(self, sums: Sums) -> Self:
         """Learn one task of which there are only sums, exactly as if its samples were there.
@@ -347,15 +339,11 @@ class CLSNet(
         """
         if not isinstance(sums, Sums):
             raise ClsnetError(f"learn_sums takes Sums, as of summarise, not {sums!r:.40}.")
-        before = dict(self.__dict__)
-        try:
+        with _unchanged_by_failure(self):
             self._validate_params()
             if not hasattr(self, "model_"):
-                self._take_extractor(sums.source)
+                fix_extractor_without_samples(self, sums.source)
             self.model_ = self._ruled().with_sums(sums)
-        except BaseException:
-            self.__dict__ = before
-            raise
         return self
 
     def check_parameters(self) -> None:
@@ -373,7 +361,7 @@ class CLSNet(
         the order of tasks does not matter, and every task can be forgotten exactly.
         """
         self._validate_params()
-        self._fix_extractor(as_samples(self, X, reset=True))
+        fix_extractor(self, as_samples(self, X, reset=True))
         self.extractor_.prepared = True
         return self
 
@@ -466,16 +454,9 @@ class CLSNet(
         return self.extractor_.dimension
 
     def _learn(self, batches: Iterable[Sequence[Any]], is_all: bool = False) -> None:
-        before = dict(self.__dict__)
-        try:
-            self._learn_or_fail(batches, is_all)
-        except BaseException:
-            self.__dict__ = before
-            raise
-
-    def _learn_or_fail(self, batches: Iterable[Sequence[Any]], is_all: bool) -> None:
-        batches = self._with_extractor(batches, is_all)
-        self.model_ = self._ruled().learned(lambda: self._counting(batches))
+        with _unchanged_by_failure(self):
+            batches = self._with_extractor(batches, is_all)
+            self.model_ = self._ruled().learned(lambda: checked(self, batches))
 
     def _learn_stream(
         self, batches: Iterable[Sequence[Any]], save_to: str | os.PathLike[str], every: int
@@ -508,11 +489,8 @@ class CLSNet(
                 "fit, which learns everything at once, does without."
             )
         if not hasattr(self, "model_"):
-            sample, batches = peek(
-                batches, FIT_SAMPLES, lambda batch: counting(self._validated(batch))[0]
-            )
-            refuse_no_weight(len(sample))
-            self._fix_extractor(sample)
+            sample, batches = first_samples(self, batches)
+            fix_extractor(self, sample)
         return batches
 
     def _ruled(self) -> Model:
@@ -523,47 +501,6 @@ class CLSNet(
             raise ClsnetError("curvature and retain cannot change once a task has been learned.")
         return replace(self._whole, classifier=replace(known, rule=rule))
 
-    def _counting(self, batches: Iterable[Sequence[Any]]) -> Iterator[LabelledSamples]:
-        """Yield batches, checked, with the weights of samples and classes."""
-
-        def valid() -> Iterator[LabelledSamples]:
-            first = np.array([])
-            for X, y, weights in map(self._validated, batches):
-                same_kind(first, y)
-                first = y[:1]
-                yield X, y, weights
-
-        wanted = None if self.retain == "classes" else self.class_weight
-        return weighted(valid(), wanted, self.model_.classes)
-
-    def _fix_extractor(self, sample: Any) -> None:
-        extractor = new_extractor(self, sample.shape[1:])
-        extractor.fit(sample, resolve_device(self.device))
-        self.model_ = Model.blank(extractor, self.sample_shape_, self.get_params(deep=False))
-
-    def _take_extractor(self, source: Source) -> None:
-        """Fix the extractor for samples that are not there; their shape has to be enough."""
-        if new_extractor(self, source.sample_shape).sees_task:
-            raise ClsnetError(
-                "this model's extractor has to be fitted to samples: call prepare(X) with those "
-                "that the extractor of these sums was fitted to."
-            )
-        self._fix_extractor(as_samples(self, np.zeros((1, *source.sample_shape)), reset=True))
-        if source.feature_names is not None:
-            self.feature_names_in_ = np.array(source.feature_names, dtype=object)
-
-    def _validated(self, batch: Sequence[Any]) -> LabelledSamples:
-        if len(batch) not in (2, 3):
-            raise ClsnetError("a batch is a pair (X, y), or (X, y, sample_weight).")
-        X, y, *weights = batch
-        X = as_samples(self, X, reset=not hasattr(self, "sample_shape_"))
-        y = as_labels(y)
-        check_consistent_length(X, y)
-        if hasattr(self, "model_"):
-            same_kind(self.classes_, y)
-        refuse_other_names(self.class_weight, y)
-        return X, y, as_weights(weights[0] if weights else None, len(y))
-
     def _scores(self, X: Any) -> np.ndarray:
         X = self._to_predict(X)
         return self.consolidate().model_.scores(X)
@@ -573,3 +510,14 @@ class CLSNet(
         if not self.model_.classes:
             raise ClsnetError("this model has forgotten every class; let it learn some first.")
         return as_samples(self, X, reset=False)
+
+
+@contextlib.contextmanager
+def _unchanged_by_failure(model: CLSNet) -> Iterator[None]:
+    """Leave a model as it was if it cannot learn."""
+    before = dict(model.__dict__)
+    try:
+        yield
+    except BaseException:
+        model.__dict__ = before
+        raise

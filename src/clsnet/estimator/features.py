@@ -1,17 +1,23 @@
-"""The extractor that a model's parameters ask for."""
+"""The extractor that a model's parameters ask for, and how it is fixed."""
 
 from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sklearn.utils import check_random_state
 
+from clsnet.arrays.devices import resolve_device
+from clsnet.errors import ClsnetError
 from clsnet.estimator.presets import PLACED, PRESETS, TAPS, VIEWS, network_augmentation
+from clsnet.estimator.samples import as_samples
 from clsnet.extractor import Augmentation, Extractor
 from clsnet.extractor.backbones import Columns, is_photograph, resolve_backbone
 from clsnet.extractor.backbones.network import Network
+from clsnet.model import Model
+from clsnet.sums import Source
 
 if TYPE_CHECKING:
     from clsnet.estimator.clsnet import CLSNet
@@ -57,6 +63,25 @@ def new_extractor(model: CLSNet, sample_shape: tuple[int, ...]) -> Extractor:
         seed=int(check_random_state(model.random_state).randint(2**31)),
         cache=None if model.cache is None else Path(model.cache),
     )
+
+
+def fix_extractor(model: CLSNet, sample: Any) -> None:
+    """Fix the extractor of a model, fitted to samples if it has to be."""
+    extractor = new_extractor(model, sample.shape[1:])
+    extractor.fit(sample, resolve_device(model.device))
+    model.model_ = Model.blank(extractor, model.sample_shape_, model.get_params(deep=False))
+
+
+def fix_extractor_without_samples(model: CLSNet, source: Source) -> None:
+    """Fix the extractor of a model for samples of which only the shape is known."""
+    if new_extractor(model, source.sample_shape).sees_task:
+        raise ClsnetError(
+            "this model's extractor has to be fitted to samples: call prepare(X) with those "
+            "that the extractor of these sums was fitted to."
+        )
+    fix_extractor(model, as_samples(model, np.zeros((1, *source.sample_shape)), reset=True))
+    if source.feature_names is not None:
+        model.feature_names_in_ = np.array(source.feature_names, dtype=object)
 
 
 def keeps_sums(model: CLSNet) -> bool:
