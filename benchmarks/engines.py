@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from clsnet import CLSNet, Sums, merge
-from clsnet.arrays.linalg import add_gram
+from clsnet.arrays.gram import add_gram
 from clsnet.arrays.threads import threads_of_children
 from clsnet.classifier.class_sums import ClassSums
 from clsnet.engines import processes

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clsnet.arrays.linalg import LEAST_BLOCK as BLOCK
-from clsnet.arrays.linalg import MIRROR_BLOCK
+from clsnet.arrays.gram import LEAST_BLOCK as BLOCK
+from clsnet.arrays.gram import MIRROR_BLOCK
 from clsnet.classifier.sums import RunningSums
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from clsnet.arrays.devices import Array, device_of, to_device
-from clsnet.arrays.linalg import mirror, take, upper_blocks
+from clsnet.arrays.gram import mirror, upper_blocks
+from clsnet.arrays.linalg import take
 from clsnet.arrays.ranks import add_up, add_up_for, n_ranks, rank
 from clsnet.classifier.class_sums import ClassSums
 from clsnet.classifier.curvatures.full import FullTrace

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from clsnet.arrays.devices import namespace
-from clsnet.arrays.linalg import mirror, take, upper_blocks
+from clsnet.arrays.gram import mirror, upper_blocks
+from clsnet.arrays.linalg import take
 from clsnet.arrays.ranks import add_up, gathered, n_ranks
 from clsnet.classifier.curvatures import trace_of
 from clsnet.classifier.learned_task import LearnedTask

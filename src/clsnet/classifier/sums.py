@@ -7,7 +7,8 @@ from collections.abc import Hashable, Iterable
 import numpy as np
 
 from clsnet.arrays.devices import CPU, Array, Device, library, namespace, to_device
-from clsnet.arrays.linalg import add_gram, diagonal, mirror
+from clsnet.arrays.gram import add_gram, mirror
+from clsnet.arrays.linalg import diagonal
 from clsnet.classifier.class_sums import ClassSums
 
 Label = Hashable

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from clsnet.arrays.devices import Array, device_of, library, namespace
-from clsnet.arrays.linalg import add_gram, cholesky, diagonal, double, mirror, solve_lower, take
+from clsnet.arrays.gram import add_gram, mirror
+from clsnet.arrays.linalg import cholesky, diagonal, double, solve_lower, take
 from clsnet.classifier.curvatures.few_samples import trapezoid
 from clsnet.classifier.sums import Label
 from clsnet.methods.common.closed_form import ClosedForm, unit

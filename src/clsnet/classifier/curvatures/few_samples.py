@@ -9,7 +9,8 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from clsnet.arrays.devices import Array, device_of, namespace, to_device
-from clsnet.arrays.linalg import diagonal, eigh, epsilon, plus_gram, triangular_factor
+from clsnet.arrays.gram import plus_gram
+from clsnet.arrays.linalg import diagonal, eigh, epsilon, triangular_factor
 from clsnet.classifier.curvatures.base import Trace, union
 from clsnet.classifier.curvatures.full import ALIKE, NOT_THERE, FullTrace
 from clsnet.classifier.curvatures.upper_triangle import UpperTriangle

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from clsnet.arrays.devices import Array, namespace
-from clsnet.arrays.linalg import plus_gram
+from clsnet.arrays.gram import plus_gram
 from clsnet.classifier.curvatures.base import Trace, union
 from clsnet.classifier.curvatures.few_samples import FewSamples
 from clsnet.classifier.curvatures.full import FullTrace

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from clsnet.arrays.devices import Array, device_of, namespace
-from clsnet.arrays.linalg import add_gram, add_scaled, indices, mirror
+from clsnet.arrays.gram import add_gram, mirror
+from clsnet.arrays.linalg import add_scaled, indices
 from clsnet.classifier.curvatures.base import Trace
 from clsnet.classifier.curvatures.few_samples import FewSamples
 from clsnet.classifier.curvatures.full import FullTrace

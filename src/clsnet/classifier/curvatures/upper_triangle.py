@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from clsnet.arrays.devices import Array
-from clsnet.arrays.linalg import add_upper, mirror
+from clsnet.arrays.gram import add_upper, mirror
 from clsnet.classifier.curvatures.base import union
 from clsnet.classifier.curvatures.full import FullTrace
 from clsnet.classifier.sums import Label

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from clsnet.arrays.devices import Array, device_of, namespace, to_device, to_numpy
-from clsnet.arrays.linalg import cholesky, diagonal, indices, plus_gram, product, solve_lower
+from clsnet.arrays.gram import plus_gram
+from clsnet.arrays.linalg import cholesky, diagonal, indices, product, solve_lower
 from clsnet.classifier.ridge.error_rate import ScoreMoments
 from clsnet.classifier.ridge.factor import Factor
 from clsnet.classifier.ridge.spectrum import Spectrum, most_few, random_signs, spanning

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from clsnet.arrays.devices import Array, Device, device_of, library, namespace
-from clsnet.arrays.linalg import cholesky, mirror, solve_lower
+from clsnet.arrays.gram import mirror
+from clsnet.arrays.linalg import cholesky, solve_lower
 from clsnet.errors import ClsnetError
 
 
