@@ -18,7 +18,7 @@ from clsnet.classifier.left_out import left_out_scores
 from clsnet.evaluation.store import environment
 from clsnet.photos.doubts import doubtful
 from clsnet.photos.finding import Photo
-from clsnet.photos.learning import blank_model
+from clsnet.photos.opening import blank_model
 from photos_trust import read
 
 WRONG = 0.05  # share of the labels

@@ -20,10 +20,8 @@ import numpy as np
 from clsnet.photos.estimate import estimated, held_out
 
 from clsnet.evaluation.store import environment
-from clsnet.extractor import Augmentation, Extractor
-from clsnet.extractor.backbones import resolve_backbone
 from clsnet.model import Model
-from clsnet.photos.learning import BACKBONE, PHOTOGRAPH, SEED, TAPS
+from clsnet.photos.opening import PHOTOGRAPH, blank_model
 from clsnet.photos.record import Change, Record, now
 from timing import seconds
 
@@ -71,11 +69,9 @@ def learn(model: Model, A: np.ndarray, labels: np.ndarray) -> Model:
 
 
 def taught(keep: str) -> Model:
-    backbone = resolve_backbone(BACKBONE, PHOTOGRAPH, TAPS, views=1)
-    extractor = Extractor(backbone, Augmentation("Z"), SEED)
-    extractor.fit(np.zeros((1, *PHOTOGRAPH), np.uint8), "cpu")
-    options = {"backbone": BACKBONE, "taps": TAPS, "views": 1, "connection": "Z", "retain": keep}
-    return learn(Model.blank(extractor, PHOTOGRAPH, options), *features(0, CLASSES))
+    model = blank_model(keep=keep)
+    model.extractor.fit(np.zeros((1, *PHOTOGRAPH), np.uint8), "cpu")
+    return learn(model.unlearned(), *features(0, CLASSES))
 
 
 def main(out: Path | None) -> None:

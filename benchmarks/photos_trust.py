@@ -21,8 +21,8 @@ from sklearn.metrics import roc_auc_score
 from clsnet.evaluation.store import environment
 from clsnet.images.endings import PLAIN
 from clsnet.model import Model
-from clsnet.photos.learning import blank_model
 from clsnet.photos.noting import familiarity_of, with_expectation
+from clsnet.photos.opening import blank_model
 from clsnet.photos.predicting import REJECT
 from clsnet.photos.reading import features
 from clsnet.photos.record import Change, Record

@@ -22,7 +22,7 @@ from sklearn.metrics import roc_auc_score
 from clsnet.evaluation.store import environment
 from clsnet.model import Model
 from clsnet.photos.familiarity import unit_length
-from clsnet.photos.learning import blank_model
+from clsnet.photos.opening import blank_model
 from clsnet.photos.record import Record
 from clsnet.photos.rejection import familiar
 from photos_trust import drawn, read, taught

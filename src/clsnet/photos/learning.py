@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -17,8 +16,7 @@ from clsnet.arrays.ranks import alone, gathered, rank
 from clsnet.arrays.restarts import surviving
 from clsnet.classifier.left_out import left_out_scores
 from clsnet.errors import ClsnetError
-from clsnet.extractor import Augmentation, Backbone, Extractor, Identity
-from clsnet.extractor.backbones import resolve_backbone
+from clsnet.extractor import Backbone
 from clsnet.extractor.backbones.network import Network
 from clsnet.header import read
 from clsnet.images import Report
@@ -32,23 +30,18 @@ from clsnet.photos.doubts import (
     lookalikes,
     with_same_files,
 )
-from clsnet.photos.expectation import ENOUGH, Expectation
+from clsnet.photos.expectation import Expectation
 from clsnet.photos.finding import Found, Photo, find
 from clsnet.photos.moving import by_digest
 from clsnet.photos.noting import familiarity_of, of_left_out, with_expectation
-from clsnet.photos.predicting import of_photos
-from clsnet.photos.presets import PRESETS, called, network_of
+from clsnet.photos.opening import opened
+from clsnet.photos.presets import network_of
 from clsnet.photos.reading_together import shared_features
 from clsnet.photos.record import Change, Counts, Record, now
-from clsnet.photos.twins import twins
+from clsnet.photos.second_look import copied, few, shared
 from clsnet.photos.versions import changing, save
-from clsnet.photos.wording import many
 from clsnet.storage.files import at_home
 
-TAPS = "last"  # 1,280 features: what is kept of a class of 50 photos fits in half a megabyte
-PHOTOGRAPH = (3, 224, 224)
-SIZE = 64  # for backbones that take any
-SEED = int(np.random.RandomState(0).randint(2**31))  # that of ``CLSNet(random_state=0)``
 KEEPS = ("classes", "total")
 
 
@@ -171,7 +164,7 @@ def learn(
     with changed as path, one_blas_thread():
         found = Found.of(gathered(found.plain)[0])
         name = at_home(folder).resolve().name
-        taught = _opened(path, backbone, keep, [allow] if isinstance(allow, str) else allow)
+        taught = opened(path, backbone, keep, [allow] if isinstance(allow, str) else allow)
         with surviving(path.with_name(f".{path.name}.restart")):
             return _learn(taught, path, name, found, self_contained, strict, report)
 
@@ -209,7 +202,7 @@ def learn_class(
     files = by_digest(photos)
     found = Found([Photo(path, label, digest) for digest, path in files.items()])
     with changing(Path(model), say) as path:
-        taught = _opened(path, None, None, [allow] if isinstance(allow, str) else allow)
+        taught = opened(path, None, None, [allow] if isinstance(allow, str) else allow)
         return _learn(taught, path, source, found, False, False, report)
 
 
@@ -247,12 +240,12 @@ def _learn(
     counts = dict(Counter(labels.tolist()))
     warnings = [
         *plan.warnings,
-        *_few(counts, record),
+        *few(counts, record),
         *(
             f"{new} looks like {known}: {n} of its {total} photos were taken for {known}"
             for new, known, n, total in lookalikes(old, A, labels, record.familiarity)
         ),
-        *(_copies(A, photos) if isinstance(extractor.backbone, Network) else ()),
+        *(copied(A, photos) if isinstance(extractor.backbone, Network) else ()),
     ]
     digests: dict[str, list[str]] = {}
     for photo in photos:
@@ -276,67 +269,11 @@ def _learn(
     )
 
 
-def _opened(
-    path: Path, backbone: str | Backbone | None, keep: str | None, allow: Collection[str]
-) -> Model:
-    """Return the model, or a new one whose extractor the first photos will fit."""
-    if path.exists():
-        named = _absolute(backbone) if backbone else ""
-        model = of_photos(path, [*allow, named] if isinstance(named, str) else allow)
-        retain = model.classifier.rule.retain
-        if backbone is not None and not _same(backbone, model):
-            raise ClsnetError(
-                f"{path} learned with {called(model.parameters['backbone'])}, so it cannot go on "
-                f"with {called(backbone)}; omit --preset and --backbone, or start another model."
-            )
-        if keep not in (None, retain):
-            raise ClsnetError(
-                f"{path} was made with --keep {retain}, so it cannot go on with --keep "
-                f"{keep}; omit --keep, or start another model."
-            )
-        return model
-    return blank_model(backbone, keep)
-
-
-def blank_model(backbone: str | Backbone | None = None, keep: str | None = None) -> Model:
-    """Return the model that the first photos are learned with."""
-    name = _absolute(backbone or PRESETS["fast"])
-    chosen = resolve_backbone(name, PHOTOGRAPH, TAPS, views=1)
-    if isinstance(chosen, Identity):
-        raise ClsnetError("the backbone identity is for vectors, not for photos.")
-    size = chosen.size if isinstance(chosen, Network) else SIZE
-    options = {"backbone": name, "taps": TAPS, "views": 1, "connection": "Z"}
-    extractor = Extractor(copy.deepcopy(chosen), Augmentation("Z"), SEED)
-    return Model.blank(extractor, (3, size, size), {**options, "retain": keep or "classes"})
-
-
-def _same(backbone: str | Backbone, model: Model) -> bool:
-    if _absolute(backbone) == model.parameters["backbone"]:
-        return True
-    mine, named = model.extractor.backbone, model.parameters["backbone"]
-    ours = PRESETS.values()
-    if backbone in ours and (named in ours or not isinstance(mine, Network)):
-        return False  # even if that network is not installed
-    alike = {k: v for k, v in mine.config.items() if k in ("taps", "views", "nodes")}
-    other = resolve_backbone(backbone, model.sample_shape, **alike)
-    if isinstance(mine, Network) and isinstance(other, Network):
-        return mine.fingerprint == other.fingerprint
-    return repr(mine) == repr(other)
-
-
 def _refers(path: Path, model: Model) -> list[str]:
     """Say that a file which is not written anew still needs weights from elsewhere."""
     if not model.extractor.referred_mb:
         return []
     return [f"{path} is as it was, not self-contained: that takes a new photo to learn"]
-
-
-def _absolute(backbone: str | Backbone) -> str | Backbone:
-    """Return a backbone's name with the whole path of its file, if it has one."""
-    if isinstance(backbone, Backbone) or not backbone.endswith(".safetensors"):
-        return backbone
-    kind, colon, file = backbone.rpartition(":")
-    return f"{kind}{colon}{at_home(file).resolve()}"
 
 
 def _plan(found: Found, record: Record) -> tuple[list[Photo], Learned]:
@@ -345,43 +282,9 @@ def _plan(found: Found, record: Record) -> tuple[list[Photo], Learned]:
     photos = [p for p in found.photos if p.digest not in known.get(p.label, ())]
     counts = dict(Counter(photo.label for photo in photos))
     new = [label for label in counts if label not in known]
-    warnings = [*found.warnings, *_shared(found.photos, known)]
+    warnings = [*found.warnings, *shared(found.photos, known)]
     left = len(found.photos) - len(photos)
     return photos, Learned(counts, new, left, None, found.unreadable, warnings)
-
-
-def _shared(photos: Sequence[Photo], known: dict[str, set[str]]) -> list[str]:
-    """Name every two classes that hold the same files."""
-    owners: dict[str, set[str]] = {}
-    for photo in photos:
-        owners.setdefault(photo.digest, set()).add(photo.label)
-    for label, digests in known.items():
-        for digest in digests & owners.keys():
-            owners[digest].add(label)
-    pairs = Counter((a, b) for labels in owners.values() for a in labels for b in labels if a < b)
-    return [
-        f"{a} and {b} share {many(n, 'photo')}: one of the two names may be wrong"
-        for (a, b), n in sorted(pairs.items())
-    ]
-
-
-def _copies(A: np.ndarray, photos: Sequence[Photo]) -> list[str]:
-    """Name every two classes whose photos look the same, though they are not the same files."""
-    times = Counter(photo.digest for photo in photos)
-    rows = [i for i, photo in enumerate(photos) if times[photo.digest] == 1]
-    return [
-        f"{one} and {other} look like copies: {same} of {n} photos of {one} are in {other} too"
-        for one, other, same, n in twins(A[rows], np.array([photos[i].label for i in rows]))
-    ]
-
-
-def _few(counts: Counts, record: Record) -> list[str]:
-    totals = {label: n + len(record.digests.get(label, ())) for label, n in counts.items()}
-    return [
-        f"{label} has {n} photo{'s'[: n > 1]}: more would help"
-        for label, n in totals.items()
-        if n <= ENOUGH
-    ]
 
 
 def _first(lines: Sequence[str]) -> str:
