@@ -6,7 +6,9 @@ from sklearn.datasets import load_digits
 
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Patches
-from clsnet.extractor.backbones.patches import LEAST_VARIANCE, N_LEAVES, OVERLAP
+from clsnet.extractor.backbones.cells import OVERLAP
+from clsnet.extractor.backbones.patch_filters import LEAST_VARIANCE
+from clsnet.extractor.backbones.patches import N_LEAVES
 from clsnet.extractor.graph import Graph
 from clsnet.images.dead_leaves import dead_leaves
 

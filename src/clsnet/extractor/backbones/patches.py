@@ -11,6 +11,8 @@ import numpy as np
 from clsnet.arrays.devices import Array, Device, is_torch, to_device, to_numpy
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones.base import Backbone
+from clsnet.extractor.backbones.cells import positions, triangles
+from clsnet.extractor.backbones.patch_filters import filter_bank
 from clsnet.extractor.backbones.responses import Responses
 from clsnet.extractor.parallel import in_threads
 from clsnet.extras import needed
@@ -30,9 +32,6 @@ if TYPE_CHECKING:
     from clsnet.extractor.graph import Graph
 
 N_LEAVES = 500
-N_PATCHES = 20_000
-LEAST_VARIANCE = 1e-3
-OVERLAP = 1.25
 LARGEST_SIDE = 2048  # of the images of a file, as pooling takes the square of it
 
 
@@ -128,7 +127,7 @@ class Patches(Backbone):
         """Take filters from images, and the centre from leaves."""
         images = images.reshape(-1, *images.shape[-2:])
         for size in self.sizes:
-            banks = [_filter_bank(images, size, self.filters, c, random) for c in self.contrast]
+            banks = [filter_bank(images, size, self.filters, c, random) for c in self.contrast]
             setattr(self, f"bank{size}", np.concatenate(banks).astype(np.float32)[:, None])
         self.centre = self._features(leaves.astype(np.float32), mirror=False).mean(axis=0)
 
@@ -201,7 +200,7 @@ class Patches(Backbone):
         bank = getattr(self, f"bank{size}").reshape(len(self.contrast), 1, -1, size, size)
         if mirror:
             bank = np.concatenate([bank, bank[..., ::-1]], axis=1)
-        rows, columns = (_triangles(_positions(n, size), self.pool) for n in shape)
+        rows, columns = (triangles(positions(n, size), self.pool) for n in shape)
         return Responses(bank.reshape(-1, size, size), self.contrast, rows, columns)
 
     def _torch_features(self, images: Any) -> Any:
@@ -259,8 +258,8 @@ class Patches(Backbone):
             )
             variance = graph.node("Sub", mean_square, graph.node("Mul", mean, mean))
             variance = graph.node("Max", variance, zero)
-            rows = graph.constant(_triangles(_positions(height, size), self.pool).T.copy())
-            columns = graph.constant(_triangles(_positions(width, size), self.pool))
+            rows = graph.constant(triangles(positions(height, size), self.pool).T.copy())
+            columns = graph.constant(triangles(positions(width, size), self.pool))
             banks = np.split(to_numpy(getattr(self, f"bank{size}")), len(self.contrast))
             signs: tuple[list[str], list[str]] = ([], [])
             for bank, flat in zip(banks, self.contrast, strict=True):
@@ -280,7 +279,7 @@ class Patches(Backbone):
         """Return the averages over cells as one matrix, positions by cells."""
         key = (height, width, device)
         if key not in self._cells:
-            rows, columns = _triangles(height, self.pool), _triangles(width, self.pool)
+            rows, columns = triangles(height, self.pool), triangles(width, self.pool)
             self._cells[key] = to_device(np.kron(rows, columns), device)
         return self._cells[key]
 
@@ -306,40 +305,3 @@ def _drawn_from_leaves(
     backbone._draw(leaves, leaves, random)
     names = [name for name in backbone.fitted if name != "peak"]
     return {name: getattr(backbone, name) for name in names}, random.get_state()
-
-
-def _positions(length: int, size: int) -> int:
-    """Return how many windows there are along a side that is padded by half a window."""
-    return length + 2 * (size // 2) - size + 1
-
-
-def _triangles(length: int, cells: int) -> np.ndarray:
-    """Weights of positions in overlapping cells: a triangle over each cell and its neighbours."""
-    place = (np.arange(length, dtype=np.float32) + 0.5) * cells / length
-    distance = abs(place[:, None] - np.arange(cells, dtype=np.float32) - 0.5)
-    weights = np.maximum(1 - distance / OVERLAP, 0)
-    weights[:, weights.sum(axis=0) == 0] = 1  # cells of a tiny image that no position is near to
-    return np.asarray(weights / weights.sum(axis=0), np.float32)
-
-
-def _filter_bank(
-    images: np.ndarray, size: int, n_filters: int, flat: float, random: np.random.RandomState
-) -> np.ndarray:
-    """Return whitened patches that sum to zero, shape (n_filters, size, size)."""
-    if min(images.shape[1:]) < size:
-        raise ClsnetError(f"these images are smaller than {size} x {size}; use source='leaves'.")
-    windows = np.lib.stride_tricks.sliding_window_view(images, (size, size), axis=(1, 2))
-    place = [random.randint(length, size=4 * N_PATCHES) for length in windows.shape[:3]]
-    patches = windows[tuple(place)].reshape(-1, size * size).astype(np.float64)
-    patches -= patches.mean(axis=1, keepdims=True)
-    variance = patches.var(axis=1, keepdims=True)
-    busy = variance[:, 0] > LEAST_VARIANCE
-    patches = (patches / np.sqrt(variance + flat))[busy][:N_PATCHES]
-    if len(patches) < n_filters:
-        raise ClsnetError("these images are too flat to take patches from; use source='leaves'.")
-    values, vectors = np.linalg.eigh(patches.T @ patches / len(patches))
-    whiten = (vectors / np.sqrt(values.clip(0) + values.mean() / 2)) @ vectors.T
-    filters = patches[:n_filters] @ whiten
-    filters = filters / np.linalg.norm(filters, axis=1, keepdims=True) @ whiten
-    filters -= filters.mean(axis=1, keepdims=True)
-    return np.asarray(filters.reshape(-1, size, size))
