@@ -11,7 +11,13 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+needs_browser = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER),
+    reason="needs a browser: apt-get install chromium chromium-driver",
+)
 ARGUMENTS = [
     "--headless",
     "--no-sandbox",

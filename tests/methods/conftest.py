@@ -22,3 +22,16 @@ def tiny_vit(tmp_path_factory) -> str:
     }
     (folder / "preprocessor_config.json").write_text(json.dumps(processor))
     return f"hf:{folder}"
+
+
+@pytest.fixture
+def learned_prompts(tasks, tiny_vit):
+    """Makes a learner of prompts that has learned some tasks."""
+
+    def learn(kind, n_tasks=1, **options):
+        model = kind(backbone=tiny_vit, **{"epochs": 1, **options})
+        for task in tasks[:n_tasks]:
+            model.partial_fit(task.X_train * 15, task.y_train)
+        return model
+
+    return learn

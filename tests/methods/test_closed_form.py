@@ -18,6 +18,8 @@ SMALLER = {
 }
 NAMES = [name for name, method in methods().items() if method.family == "analytic"] + ["logistic"]
 
+ORDER_MATTERS = {"ds-al", "loranpac", "ranpac"}
+
 
 def build(name):
     return methods()[name].build(0, "fast", device="cpu", **SMALLER.get(name, {}))
@@ -46,6 +48,21 @@ def test_options_of_our_own_classifier_are_refused(name):
 def test_every_closed_form_takes_the_options_of_the_extractor(name):
     options = {name: CLSNet().get_params()[name] for name in FEATURES}
     methods()[name].build(0, "fast", device="cpu", **options)
+
+
+@pytest.mark.parametrize("name", sorted({*NAMES} - ORDER_MATTERS))
+def test_order_and_division_into_tasks_do_not_matter(name, vectors):
+    model = build(name)
+    for task in vectors[:3]:
+        model.partial_fit(task.X_train, task.y_train)
+    assert model.follows_from_sums
+    twin = model.twin()
+    for task in reversed(vectors[:3]):
+        half = len(task.y_train) // 2
+        twin.partial_fit(task.X_train[half:], task.y_train[half:])
+        twin.partial_fit(task.X_train[:half], task.y_train[:half])
+    X = np.concatenate([task.X_test for task in vectors])
+    np.testing.assert_array_equal(twin.predict(X), model.predict(X))
 
 
 @pytest.mark.parametrize("name", NAMES)

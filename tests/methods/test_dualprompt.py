@@ -1,40 +1,21 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
-from clsnet.checks import method_checks
 from clsnet.errors import ClsnetError
-from clsnet.methods.dualprompt import METHOD, DualPrompt, TaskPrompts
+from clsnet.methods.dualprompt import DualPrompt, TaskPrompts
 
 SMALL = {
     **{"general_layers": 1, "task_layers": 1, "task_length": 2},
     **{"batch_size": 20, "device": "cpu"},
 }
-LONG = {"epochs": 15, "learning_rate": 0.2}
-CHECKS = [check.name for check in method_checks(METHOD)]
-
-
-@pytest.fixture(scope="module")
-def checks(tiny_vit):
-    return {
-        check.name: check for check in method_checks(METHOD, backbone=tiny_vit, **SMALL, **LONG)
-    }
-
-
-@pytest.mark.parametrize("check", CHECKS)
-def test_it_keeps_the_promises_of_all_methods(checks, check):
-    checks[check]()
 
 
 @pytest.fixture
-def learned(tasks, tiny_vit):
-    def learn(n_tasks=1, **options):
-        model = DualPrompt(backbone=tiny_vit, **{**SMALL, "epochs": 1, **options})
-        for task in tasks[:n_tasks]:
-            model.partial_fit(task.X_train * 15, task.y_train)
-        return model
-
-    return learn
+def learned(learned_prompts):
+    return partial(learned_prompts, DualPrompt, **SMALL)
 
 
 def test_each_task_brings_a_prefix_and_a_key_and_leaves_old_ones_alone(learned, tasks):

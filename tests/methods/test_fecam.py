@@ -140,16 +140,6 @@ def test_learns_the_digits(model, tasks):
     assert np.mean(np.concatenate(hits)) > 0.97
 
 
-def test_order_and_division_into_tasks_do_not_matter(model, tasks):
-    twin = model.twin()
-    for task in reversed(tasks[:3]):
-        half = len(task.y_train) // 2
-        twin.partial_fit(task.X_train[half:], task.y_train[half:])
-        twin.partial_fit(task.X_train[:half], task.y_train[:half])
-    X = np.concatenate([task.X_test for task in tasks])
-    np.testing.assert_array_equal(twin.predict(X), model.predict(X))
-
-
 def test_memory_is_extractor_sums_counts_and_what_is_above_the_diagonals(model):
     extractor = sum(value.size for value in model.extractor_.state().values())
     size = model.extractor_.dimension

@@ -69,16 +69,6 @@ def test_products_of_fourier_features_approximate_the_kernel(vectors):
     assert not np.allclose(maps[0], maps[1], atol=1e-3)
 
 
-def test_order_and_division_into_tasks_do_not_matter(model, vectors):
-    twin = model.twin()
-    for task in reversed(vectors[:3]):
-        half = len(task.y_train) // 2
-        twin.partial_fit(task.X_train[half:], task.y_train[half:])
-        twin.partial_fit(task.X_train[:half], task.y_train[:half])
-    X = np.concatenate([task.X_test for task in vectors])
-    np.testing.assert_array_equal(twin.predict(X), model.predict(X))
-
-
 def test_learns_the_digits(tasks):
     model = KLDA(nodes=400, n_models=2, device="cpu")
     for task in tasks[:3]:

@@ -1,38 +1,19 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
-from clsnet.checks import method_checks
 from clsnet.errors import ClsnetError
 from clsnet.methods import check_options
 from clsnet.methods.l2p import L2P, METHOD, PromptPool
 
 SMALL = {"pool": 5, "length": 2, "chosen": 2, "batch_size": 20, "device": "cpu"}
-LONG = {"epochs": 15, "learning_rate": 0.2}
-CHECKS = [check.name for check in method_checks(METHOD)]
-
-
-@pytest.fixture(scope="module")
-def checks(tiny_vit):
-    return {
-        check.name: check for check in method_checks(METHOD, backbone=tiny_vit, **SMALL, **LONG)
-    }
-
-
-@pytest.mark.parametrize("check", CHECKS)
-def test_it_keeps_the_promises_of_all_methods(checks, check):
-    checks[check]()
 
 
 @pytest.fixture
-def learned(tasks, tiny_vit):
-    def learn(n_tasks=1, **options):
-        model = L2P(backbone=tiny_vit, **{**SMALL, "epochs": 1, **options})
-        for task in tasks[:n_tasks]:
-            model.partial_fit(task.X_train * 15, task.y_train)
-        return model
-
-    return learn
+def learned(learned_prompts):
+    return partial(learned_prompts, L2P, **SMALL)
 
 
 def test_prompts_with_the_most_similar_keys_are_chosen():

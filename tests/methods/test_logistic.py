@@ -98,16 +98,6 @@ def test_penalty_is_the_strongest_after_which_held_out_samples_get_no_better(noi
     assert penalty == PENALTIES[rises[0] if rises else -1]
 
 
-def test_order_and_division_into_tasks_do_not_matter(model, vectors):
-    twin = model.twin()
-    for task in reversed(vectors[:3]):
-        half = len(task.y_train) // 2
-        twin.partial_fit(task.X_train[:half], task.y_train[:half])
-        twin.partial_fit(task.X_train[half:], task.y_train[half:])
-    X = np.concatenate([task.X_test for task in vectors])
-    np.testing.assert_array_equal(twin.predict(X), model.predict(X))
-
-
 def test_learns_the_digits_and_chooses_its_penalty(tasks):
     model = Logistic(device="cpu")
     for task in tasks[:3]:

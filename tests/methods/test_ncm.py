@@ -33,16 +33,6 @@ def test_features_are_those_of_our_own_model(model, tasks):
     )
 
 
-def test_order_and_division_into_tasks_do_not_matter(model, tasks):
-    twin = model.twin()
-    for task in reversed(tasks[:3]):
-        half = len(task.y_train) // 2
-        twin.partial_fit(task.X_train[half:], task.y_train[half:])
-        twin.partial_fit(task.X_train[:half], task.y_train[:half])
-    X = np.concatenate([task.X_test for task in tasks])
-    np.testing.assert_array_equal(twin.predict(X), model.predict(X))
-
-
 def test_a_twin_shares_the_extractor_and_nothing_else(model, tasks):
     twin = model.twin().partial_fit(tasks[3].X_train, tasks[3].y_train)
     assert twin.extractor_ is model.extractor_

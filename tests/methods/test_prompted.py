@@ -4,13 +4,35 @@ import numpy as np
 import pytest
 import torch
 
+from clsnet.checks import method_checks
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones import resolve_backbone
+from clsnet.methods import get_method
 from clsnet.methods.common.prompted import PromptedTransformer
 from clsnet.methods.dualprompt import DualPrompt
 from clsnet.methods.l2p import L2P
+from tests.methods import test_dualprompt, test_l2p
 
 KINDS = [L2P, DualPrompt]
+SMALL = {"l2p": test_l2p.SMALL, "dualprompt": test_dualprompt.SMALL}
+LONG = {"epochs": 15, "learning_rate": 0.2}
+
+
+def checks_of(name, **options):
+    return {f"{name}-{check.name}": check for check in method_checks(get_method(name), **options)}
+
+
+@pytest.fixture(scope="module")
+def checks(tiny_vit):
+    every = {}
+    for name, small in SMALL.items():
+        every |= checks_of(name, backbone=tiny_vit, **small, **LONG)
+    return every
+
+
+@pytest.mark.parametrize("check", [check for name in SMALL for check in checks_of(name)])
+def test_it_keeps_the_promises_of_all_methods(checks, check):
+    checks[check]()
 
 
 @pytest.fixture(scope="module")

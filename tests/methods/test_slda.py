@@ -55,16 +55,6 @@ def test_scores_are_shrunk_linear_discriminants(model, features, labels):
     np.testing.assert_allclose(found, expected, atol=1e-3 * np.abs(expected).max())
 
 
-def test_order_and_division_into_tasks_do_not_matter(model, vectors):
-    twin = model.twin()
-    for task in reversed(vectors[:3]):
-        half = len(task.y_train) // 2
-        twin.partial_fit(task.X_train[half:], task.y_train[half:])
-        twin.partial_fit(task.X_train[:half], task.y_train[:half])
-    X = np.concatenate([task.X_test for task in vectors])
-    np.testing.assert_array_equal(twin.predict(X), model.predict(X))
-
-
 def test_learns_the_digits(model, vectors):
     hits = [model.predict(task.X_test) == task.y_test for task in vectors[:3]]
     assert np.mean(np.concatenate(hits)) > 0.95

@@ -1,9 +1,18 @@
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from clsnet.reporting.page import write_report
+from tests.browser import Browser
 from tests.reporting.runs import HOSTILE, Page, add, answered, write
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    browser = Browser(tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()
 
 
 @pytest.fixture(scope="session")

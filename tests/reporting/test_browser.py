@@ -1,27 +1,16 @@
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from clsnet.reporting.page import write_report
-from tests.browser import CHROMIUM, DRIVER, ENTER, Browser
+from tests.browser import ENTER, Browser, needs_browser
 
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER),
-    reason="needs a browser: apt-get install chromium chromium-driver",
-)
+pytestmark = needs_browser
 COLUMN = """
     const rows = [...document.querySelector("table.sortable").tBodies[0].rows];
     return rows.map((row) => row.cells[COLUMN].dataset.value ?? null);
 """
 HEAD = "table.sortable thead tr:nth-child(2) th:nth-child({}) button"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    browser = Browser(tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

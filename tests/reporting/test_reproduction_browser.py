@@ -1,15 +1,11 @@
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.browser import CHROMIUM, DRIVER, ENTER, Browser
+from tests.browser import ENTER, Browser, needs_browser
 from tests.reporting.reproduced import write_page_of
 
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER),
-    reason="needs a browser: apt-get install chromium chromium-driver",
-)
+pytestmark = needs_browser
 PLAIN = "table.plain.sortable"
 COLUMN = f"""
     const rows = [...document.querySelector("{PLAIN}").tBodies[0].rows];
@@ -22,13 +18,6 @@ OUTSIDE = """
           || inner.top < outer.top - 1 || inner.bottom > outer.bottom + 1;
     }).map((text) => text.textContent)
 """
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    browser = Browser(tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
 
 
 @pytest.fixture(scope="module")

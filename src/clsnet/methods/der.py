@@ -29,14 +29,8 @@ class DER(TrunkTrainer):
     ----------
     refit_epochs, refit_rate, temperature
         Of the refit of the head; the rate falls to a tenth after half of the epochs.
-    momentum, weight_decay
-        Of the gradient descent.
-    auxiliary
-        Weight of the loss of the auxiliary head.
-    budget
-        Number of exemplars in all.
     options
-        As for `Trainer`.
+        As for `TrunkTrainer`.
 
     References
     ----------

@@ -29,10 +29,8 @@ class EWC(Penalty):
     ----------
     strength
         The paper's lambda: the penalty is lambda / 2 times the quadratic.
-    own_outputs
-        Whether a task is learned on the outputs of its own classes alone.
     options
-        As for `Trainer`.
+        As for `Penalty`.
 
     References
     ----------

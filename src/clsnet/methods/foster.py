@@ -38,14 +38,8 @@ class FOSTER(TrunkTrainer):
         Of both distillations.
     boosting_beta, compression_beta
         The b of both phases.
-    momentum, weight_decay
-        Of the gradient descent.
-    auxiliary
-        Weight of the loss of the auxiliary head.
-    budget
-        Number of exemplars in all.
     options
-        As for `Trainer`.
+        As for `TrunkTrainer`.
 
     References
     ----------

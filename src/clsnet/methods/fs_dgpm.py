@@ -48,10 +48,8 @@ class FSDGPM(Rehearsal):
         Rate of the steps up the loss.
     momentum
         Of the gradient descent.
-    budget
-        Number of exemplars in all.
     options
-        As for `Trainer`.
+        As for `Rehearsal`.
 
     References
     ----------

@@ -35,10 +35,8 @@ class GEM(Rehearsal):
         Least weight of each old task in a projected gradient ("memory strength").
     epochs
         Passes over a task; one in paper and code.
-    budget
-        Number of exemplars in all.
     options
-        As for `Trainer`.
+        As for `Rehearsal`.
 
     References
     ----------

@@ -29,10 +29,8 @@ class ICaRL(Herding):
     distillation
         Whether old classes have the outputs of the network before the task as targets; without,
         labels.
-    budget
-        Number of exemplars in all.
     options
-        As for `Trainer`.
+        As for `Rehearsal`.
 
     References
     ----------

@@ -35,10 +35,8 @@ class IL2M(Rehearsal):
         Of the gradient descent.
     rescaling
         Whether scores are rescaled; without, it is plain rehearsal.
-    budget
-        Number of exemplars in all.
     options
-        As for `Trainer`.
+        As for `Rehearsal`.
 
     References
     ----------

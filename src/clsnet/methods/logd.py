@@ -43,10 +43,8 @@ class LOGD(GEM):
         Least weight of the shared gradient.
     epochs
         Passes over a task.
-    budget
-        Number of exemplars in all.
     options
-        As for `Trainer`.
+        As for `GEM`.
 
     References
     ----------

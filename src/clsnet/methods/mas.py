@@ -25,10 +25,8 @@ class MAS(Penalty):
     ----------
     strength
         The paper's lambda.
-    own_outputs
-        Whether a task is learned on the outputs of its own classes alone.
     options
-        As for `Trainer`.
+        As for `Penalty`.
 
     References
     ----------

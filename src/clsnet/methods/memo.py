@@ -29,14 +29,8 @@ class MEMO(TrunkTrainer):
 
     Parameters
     ----------
-    momentum, weight_decay
-        Of the gradient descent.
-    auxiliary
-        Weight of the loss of the auxiliary head.
-    budget
-        Number of exemplars in all.
     options
-        As for `Trainer`.
+        As for `TrunkTrainer`.
 
     References
     ----------

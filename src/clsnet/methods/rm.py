@@ -33,10 +33,8 @@ class RM(Rehearsal):
     ----------
     mix
         Share of batches that are mixed.
-    budget
-        Number of exemplars in all.
     options
-        As for `Trainer`.
+        As for `Rehearsal`.
 
     References
     ----------

@@ -26,10 +26,8 @@ class SI(Penalty):
         The paper's c.
     damping
         The paper's xi.
-    own_outputs
-        Whether a task is learned on the outputs of its own classes alone.
     options
-        As for `Trainer`.
+        As for `Penalty`.
 
     References
     ----------

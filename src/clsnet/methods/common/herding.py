@@ -22,10 +22,8 @@ class Herding(Rehearsal):
 
     Parameters
     ----------
-    budget
-        Number of exemplars in all.
     options
-        As for `Trainer`.
+        As for `Rehearsal`.
     """
 
     present: tuple[int, ...] = ()  # classes of the task

@@ -80,10 +80,8 @@ class TrunkTrainer(Herding):
         Of the gradient descent.
     auxiliary
         Weight of the loss of the auxiliary head.
-    budget
-        Number of exemplars in all.
     options
-        As for `Trainer`.
+        As for `Rehearsal`.
     """
 
     tunable = True
