@@ -1,7 +1,7 @@
 import copy
 import pickle
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -138,16 +138,10 @@ def test_no_runtime_names_the_extra(only):
 def test_answers_are_not_mixed_up_between_threads(two_threads):
     run = GraphRuntime(Every(), SIZE)
     batches = [drawn(20 + i, 3, SIZE, SIZE) for i in range(6)]
-    answers = {}
-    threads = [
-        threading.Thread(target=lambda i=i: answers.update({i: run(batches[i])})) for i in range(6)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for i, batch in enumerate(batches):
-        np.testing.assert_array_equal(answers[i], run(batch))
+    with ThreadPoolExecutor(6) as threads:
+        answers = list(threads.map(run, batches))
+    for answer, batch in zip(answers, batches, strict=True):
+        np.testing.assert_array_equal(answer, run(batch))
 
 
 def test_copies_share_what_is_compiled_and_pickles_leave_it_out():

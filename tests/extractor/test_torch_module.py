@@ -1,7 +1,7 @@
 import copy
 import pickle
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -116,16 +116,10 @@ def test_answers_are_not_mixed_up_between_threads():
     run = ModuleRuntime(NETWORK, SIZE)
     random = np.random.RandomState(1)
     batches = [random.standard_normal((20, 3, SIZE, SIZE)).astype(np.float32) for _ in range(6)]
-    answers = {}
-    threads = [
-        threading.Thread(target=lambda i=i: answers.update({i: run(batches[i])})) for i in range(6)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for i, batch in enumerate(batches):
-        close(answers[i], NETWORK(torch.from_numpy(batch)).numpy())
+    with ThreadPoolExecutor(6) as threads:
+        answers = list(threads.map(run, batches))
+    for answer, batch in zip(answers, batches, strict=True):
+        close(answer, NETWORK(torch.from_numpy(batch)).numpy())
 
 
 def test_copies_share_the_network_and_pickles_hold_it():
