@@ -9,7 +9,8 @@ from clsnet.extractor.backbones import resolve_backbone
 from clsnet.methods import ExtractorLearner, get_method, methods
 from clsnet.methods.common.auxiliary_images import synthetic_images
 from clsnet.methods.common.network import GrowingNetwork
-from clsnet.methods.common.trainer import Phase, Trainer
+from clsnet.methods.common.phase import Phase
+from clsnet.methods.common.trainer import Trainer
 from clsnet.methods.dmc import DMC
 from clsnet.methods.ewc import EWC
 from clsnet.methods.il2m import IL2M

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from clsnet.methods.common.trainer import Phase
+from clsnet.methods.common.phase import Phase
 from clsnet.methods.common.trunks import TrunkTrainer
 from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method

@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from clsnet.images import Samples
 from clsnet.methods.common.auxiliary_images import check_folder, folder_images, synthetic_images
-from clsnet.methods.common.trainer import Phase, Trainer
+from clsnet.methods.common.phase import Phase
+from clsnet.methods.common.trainer import Trainer
 from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from clsnet.errors import ClsnetError
 from clsnet.images import Samples
 from clsnet.methods.common.attention import AttentionBlock, patches
+from clsnet.methods.common.phase import Phase
 from clsnet.methods.common.rehearsal import Rehearsal
-from clsnet.methods.common.trainer import Phase
 from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 

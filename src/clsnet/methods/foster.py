@@ -7,7 +7,7 @@ import copy
 import torch
 from torch import Tensor, nn
 
-from clsnet.methods.common.trainer import Phase
+from clsnet.methods.common.phase import Phase
 from clsnet.methods.common.trunks import TrunkTrainer, cosine
 from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method

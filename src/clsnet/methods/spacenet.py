@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from clsnet.images import Samples
 from clsnet.methods.common.network import GrowingNetwork
-from clsnet.methods.common.trainer import Phase, Trainer
+from clsnet.methods.common.phase import Phase
+from clsnet.methods.common.trainer import Trainer
 from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 

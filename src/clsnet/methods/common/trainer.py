@@ -7,7 +7,7 @@ network, head, phases, exemplars, device and seed are the same for all.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -26,6 +26,7 @@ from clsnet.extractor.backbones.weights import read_about
 from clsnet.images import Samples
 from clsnet.memory import MEGABYTE, MemoryUse
 from clsnet.methods.common.network import GrowingNetwork, Perceptron
+from clsnet.methods.common.phase import Phase
 from clsnet.methods.common.tuned import moved, pretrained_body
 from clsnet.methods.declared_options import DeclaredOptions, option
 from clsnet.storage import model_file
@@ -44,45 +45,6 @@ class Exemplars:
 
     def __len__(self) -> int:
         return len(self.y)
-
-
-def nothing() -> None:
-    """Do nothing before, or after, a step."""
-
-
-def constant(epoch: int) -> float:
-    """Return the same rate for every epoch."""
-    return 1.0
-
-
-@dataclass
-class Phase:
-    """One run of gradient descent.
-
-    Parameters
-    ----------
-    optimiser
-        Holds the parameters that change, in groups with rates of their own.
-    loss
-        Of a batch and its targets.
-    epochs
-        Passes over the samples.
-    schedule
-        Factor of all rates in an epoch. A group of parameters may have a schedule of its own,
-        under the key ``"schedule"``.
-    before_step, after_step
-        Called around every step of the optimiser.
-    varied
-        Whether images are mirrored and shifted; no if samples are features.
-    """
-
-    optimiser: torch.optim.Optimizer
-    loss: Callable[[Tensor, Tensor], Tensor]
-    epochs: int
-    schedule: Callable[[int], float] = constant
-    before_step: Callable[[], None] = nothing
-    after_step: Callable[[], None] = nothing
-    varied: bool = True
 
 
 class Trainer(DeclaredOptions):
