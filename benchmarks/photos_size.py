@@ -17,10 +17,10 @@ from pathlib import Path
 os.environ["OMP_NUM_THREADS"] = "1"  # read when NumPy is imported
 
 import numpy as np
-from clsnet.photos.estimate import estimated, held_out
 
 from clsnet.evaluation.store import environment
 from clsnet.model import Model
+from clsnet.photos.noting import familiarity_of, with_expectation
 from clsnet.photos.opening import PHOTOGRAPH, blank_model
 from clsnet.photos.record import Change, Record, now
 from timing import seconds
@@ -48,24 +48,14 @@ def digests(labels: np.ndarray) -> list[str]:
 
 
 def learn(model: Model, A: np.ndarray, labels: np.ndarray) -> Model:
-    """Do what `clsnet learn` does once it has the features."""
-    old = model.classifier
-    outcome = estimated(old, A, labels, held_out(labels, digests(labels)))
-    assert outcome is not None
-    learned = old.learn(lambda: [(A, labels)])
+    """Do what `clsnet learn` does once it has the features, but for its warnings."""
+    learned = model.classifier.learn(lambda: [(A, labels)])
     names = np.unique(labels).tolist()
-    change = Change(
-        now(),
-        "photos",
-        dict.fromkeys(names, PHOTOS),
-        outcome.tested,
-        outcome.right,
-        outcome.confused,
-    )
+    change = Change(now(), "photos", dict.fromkeys(names, PHOTOS))
     known = {name: digests(labels[labels == name]) for name in names}
-    record = Record.of(model.notes or {})
-    notes = record.after(change, known, outcome.scores, outcome.losses).notes
-    return replace(model, classifier=learned, notes=notes)
+    fits = familiarity_of(learned, A, labels)
+    record = Record.of(model.notes or {}).after(change, known, fits)
+    return with_expectation(replace(model, classifier=learned, notes=record.notes))
 
 
 def taught(keep: str) -> Model:
