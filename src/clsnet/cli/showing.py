@@ -35,7 +35,10 @@ def told_expectation(
 
 @contextmanager
 def progress(console: Console) -> Iterator[Callable[[str, int, int], None]]:
-    """Show a bar with rate and time left while photos are read."""
+    """Show a bar with rate and time left while photos are read, in a terminal."""
+    if not console.is_terminal:
+        yield lambda stage, done, total: None
+        return
     from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Task as Bar
     from rich.text import Text
@@ -52,7 +55,6 @@ def progress(console: Console) -> Iterator[Callable[[str, int, int], None]]:
         TimeRemainingColumn(compact=True),
         console=console,
         transient=True,
-        disable=not console.is_terminal,
     ) as shown:
         bars: dict[str, object] = {}
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from clsnet.errors import ClsnetError
+from clsnet.extractor import onnx_bytes
+from clsnet.extractor.onnx_bytes import message, text, whole
 from clsnet.extras import needed
 
 OPSET = 18
@@ -105,7 +108,7 @@ class Graph:
         str
             What its output is.
         """
-        onnx = needed("onnx", "a network as a graph", "vision")
+        onnx = needed("onnx", "a network as a graph", "export")
         names = {"": "", model.graph.input[0].name: value}
         for tensor in model.graph.initializer:
             names[tensor.name] = self.constant(onnx.numpy_helper.to_array(tensor))
@@ -121,7 +124,7 @@ class Graph:
 
     def shape(self, value: str) -> Shape:
         """Return the shape of a value, with names or None for lengths that are not known."""
-        onnx = needed("onnx", "a network as a graph", "vision")
+        onnx = needed("onnx", "a network as a graph", "export")
         for name, _, shape in self._inputs:
             if name == value and shape is not None:
                 return shape
@@ -136,33 +139,27 @@ class Graph:
 
     def model(self, metadata: Mapping[str, str] | None = None) -> Any:
         """Return the whole as an ``onnx.ModelProto``."""
-        onnx = needed("onnx", "a network as a graph", "vision")
-        helper = onnx.helper
-        inputs, outputs = (
-            [
-                helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(dtype), shape)
-                for name, dtype, shape in values
-            ]
-            for values in (self._inputs, self._outputs)
-        )
-        nodes = [
-            helper.make_node(node.operator, node.inputs, node.outputs, **node.attributes)
-            for node in self.nodes
-        ]
-        graph = helper.make_graph(nodes, "clsnet", inputs, outputs)
-        opset = [helper.make_opsetid("", OPSET)]
-        model = helper.make_model(graph, opset_imports=opset, ir_version=IR_VERSION)
-        for name, value in self.constants.items():  # in place, as helpers would copy them thrice
-            tensor = model.graph.initializer.add(name=name, dims=value.shape)
-            tensor.data_type = helper.np_dtype_to_tensor_dtype(value.dtype)
-            tensor.raw_data = value.tobytes()
-        helper.set_model_props(model, dict(metadata or {}))
-        return model
+        onnx = needed("onnx", "a network as a graph", "export")
+        return onnx.load_from_string(self.serialised(metadata))
 
     def serialised(self, metadata: Mapping[str, str] | None = None) -> bytes:
         """Return the whole as the contents of an ONNX file."""
-        data: bytes = self.model(metadata).SerializeToString()
-        return data
+        nodes = (
+            onnx_bytes.node(node.operator, node.inputs, node.outputs, node.attributes)
+            for node in self.nodes
+        )
+        constants = (onnx_bytes.tensor(name, value) for name, value in self.constants.items())
+        graph = message(
+            7,
+            *(message(1, fields) for fields in nodes),
+            text(2, "clsnet"),
+            *(message(5, fields) for fields in constants),
+            *(message(11, onnx_bytes.value_info(*each)) for each in self._inputs),
+            *(message(12, onnx_bytes.value_info(*each)) for each in self._outputs),
+        )
+        opset = message(8, text(1, ""), whole(2, OPSET))
+        about = (message(14, text(1, k), text(2, v)) for k, v in (metadata or {}).items())
+        return b"".join(chain(whole(1, IR_VERSION), graph, opset, *about))
 
     def _new_name(self, letter: str) -> str:
         self._count += 1

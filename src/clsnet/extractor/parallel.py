@@ -1,4 +1,4 @@
-"""Work on blocks of arrays in several threads, each with a BLAS of one thread.
+"""Work on blocks of arrays in several threads, each with NumPy's BLAS in one thread.
 
 NumPy lets other threads run while it computes, but most of its functions use one core, so the
 threads are ours. BLAS uses one thread within them: a matrix product then rounds alike however many
@@ -32,7 +32,7 @@ def in_threads(work: Callable[[Block], None], blocks: Sequence[Block]) -> None:
     [0, 1, 4, 9]
     """
     threads = min(n_threads(), len(blocks))
-    with _turn, one_blas_thread():
+    with _turn, one_blas_thread(scipy=False):
         if threads < 2:
             for block in blocks:
                 work(block)

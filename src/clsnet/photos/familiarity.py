@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from clsnet.arrays.linalg import cholesky, eigh, solve_lower
+from clsnet.arrays.linalg import eigh, whitening
 from clsnet.classifier.analytic import NO_SUMS, AnalyticClassifier
 from clsnet.classifier.curvatures import FewSamples, FullTrace
 from clsnet.errors import ClsnetError
@@ -101,19 +101,19 @@ class Familiarity:
     def _strange(self, unit: np.ndarray) -> np.ndarray:
         """Return ``b u'(G + b I)^-1 u``."""
         if self.rows is None:
-            half = solve_lower(self._factor, np.ascontiguousarray(unit.T))
+            half = self._whitening @ unit.T
             return np.asarray(self.noise * (half**2).sum(axis=0))
-        inside = solve_lower(self._factor, self.rows @ unit.T)
+        inside = self._whitening @ (self.rows @ unit.T)
         return np.asarray((unit**2).sum(axis=1) - (inside**2).sum(axis=0))
 
     @cached_property
-    def _factor(self) -> np.ndarray:
+    def _whitening(self) -> np.ndarray:
         square = self.gram if self.rows is None else self.rows @ self.rows.T
         assert square is not None
-        lower = cholesky(square, self.noise)
-        if lower is None:
+        inverse = whitening(square, self.noise)
+        if inverse is None:
             raise ClsnetError(NO_SUMS)
-        return np.asarray(lower)
+        return inverse
 
 
 def left_out_familiarity(classifier: AnalyticClassifier, label: str, A: np.ndarray) -> np.ndarray:

@@ -112,7 +112,7 @@ class Answering:
         A, rows, unreadable = features(taught.extractor, files, taught.sample_shape[-1], report)
         found = {i: Prediction(files[i], None, [], line) for i, line in unreadable.items()}
         if rows:
-            with one_blas_thread():
+            with one_blas_thread(scipy=False):
                 scores = taught.classifier.scores(A)
                 looks = self._looks.familiar(A, scores.argmax(axis=1))
             fits = rejection.fits(looks, scores.max(axis=1)) >= rejection.threshold(reject)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 import threading
 from collections import deque
 from queue import Empty, SimpleQueue
@@ -14,6 +15,25 @@ from clsnet.extractor.runtime.threads import n_threads
 
 # OpenVINO sets itself up in its first run, and hangs if two threads begin that at once.
 _FIRST = threading.Lock()
+
+
+REPORTS = "openvino_telemetry"
+
+
+def import_openvino() -> Any:
+    """Import OpenVINO, but not what would tell a server of each import.
+
+    That package is optional to OpenVINO. It forks a process, and where the network drops what is
+    sent, the program's end waits for it.
+    """
+    if "openvino" in sys.modules or REPORTS in sys.modules:
+        return importlib.import_module("openvino")
+    modules: dict[str, Any] = sys.modules
+    modules[REPORTS] = None  # to import it is an ImportError then
+    try:
+        return importlib.import_module("openvino")
+    finally:
+        del modules[REPORTS]
 
 
 class InOpenVINO:
@@ -29,7 +49,7 @@ class InOpenVINO:
     """
 
     def __init__(self, model: Any) -> None:
-        openvino = importlib.import_module("openvino")
+        openvino = import_openvino()
         threads = n_threads()
         core = openvino.Core()
         if isinstance(model, bytes):

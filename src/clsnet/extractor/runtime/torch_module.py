@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from clsnet.arrays.devices import CPU, Array, Device, device_of, to_numpy
 from clsnet.errors import ClsnetError
 from clsnet.extractor.graph import OPSET, Graph
-from clsnet.extractor.runtime.openvino import InOpenVINO
+from clsnet.extractor.runtime.openvino import InOpenVINO, import_openvino
 from clsnet.extractor.runtime.split_convolutions import in_parts
 from clsnet.extras import needed
 
@@ -184,7 +184,7 @@ def _in_openvino(network: nn.Module, size: int) -> InOpenVINO:
     """Convert a module, and make sure that it answers an image of noise as before."""
     noise = np.random.RandomState(0).standard_normal((1, 3, size, size))
     example = noise.astype(np.float32)
-    frontend = importlib.import_module("openvino.frontend").FrontEndManager()
+    frontend = import_openvino().frontend.FrontEndManager()
     frontend = frontend.load_by_framework("pytorch")
     pytorch = importlib.import_module("openvino.frontend.pytorch.ts_decoder")
     with torch.inference_mode(False), torch.no_grad(), warnings.catch_warnings():
