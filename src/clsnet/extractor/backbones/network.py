@@ -183,9 +183,12 @@ class Network(Backbone):
         xp, device = namespace(X), device_of(X)
         x = X if X.ndim == 4 else X[:, None]
         white = 1 if xp.isdtype(x.dtype, "real floating") else 255
-        x = resized(xp.astype(x, xp.float32), size, size)
+        if x.shape[-2:] != (size, size):
+            x = resized(xp.astype(x, xp.float32), size, size)
         factor, shift = (to_device(value, device) for value in self._affine(white))
-        x = x * factor  # grey becomes three channels
+        if device == CPU:
+            return _affine(x, factor, shift)
+        x = xp.astype(x, xp.float32) * factor  # grey becomes three channels
         x += shift
         return x
 
@@ -313,6 +316,15 @@ of shape (5, 4).
             f"not {X.dtype} of {X.min():.4g} to {X.max():.4g}."
         )
     return np.array(X, dtype=np.float32 if fractions else np.uint8)
+
+
+def _affine(x: np.ndarray, factor: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """Return ``x * factor + shift`` in float32, an image at a time, as one fits into a cache."""
+    out = np.empty((len(x), len(factor), *x.shape[2:]), np.float32)
+    for image, normalised in zip(x, out, strict=True):
+        np.multiply(image, factor, out=normalised)
+        normalised += shift
+    return out
 
 
 def _coloured_leaves() -> np.ndarray:

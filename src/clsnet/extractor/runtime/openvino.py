@@ -60,6 +60,7 @@ class InOpenVINO:
             "NUM_STREAMS": threads,
         }
         compiled = core.compile_model(model, "CPU", options)
+        self._tensor = openvino.Tensor
         self._width = compiled.output(0).shape[1]
         self._free: SimpleQueue[Any] = SimpleQueue()
         for _ in range(2 * threads):
@@ -71,30 +72,31 @@ class InOpenVINO:
         """Run the network."""
         images = np.ascontiguousarray(x)
         out = np.empty((len(images), self._width), dtype=np.float32)
-        running: deque[tuple[int, Any]] = deque()
+        running: deque[Any] = deque()
         try:
             for i in range(len(images)):
-                request = self._request(running, out)
-                running.append((i, request))
-                request.start_async([images[i : i + 1]], share_inputs=True)
+                request = self._request(running)
+                running.append(request)
+                request.set_input_tensor(self._tensor(images[i : i + 1], shared_memory=True))
+                request.set_output_tensor(self._tensor(out[i : i + 1], shared_memory=True))
+                request.start_async()
         finally:
             while running:
-                self._finish(running, out)
+                self._finish(running)
         return out
 
-    def _request(self, running: deque[tuple[int, Any]], out: np.ndarray) -> Any:
+    def _request(self, running: deque[Any]) -> Any:
         """Return a request that is free, if need be after an image of ours is done."""
         while True:
             try:
                 return self._free.get(block=not running)
             except Empty:
-                self._finish(running, out)
+                self._finish(running)
 
-    def _finish(self, running: deque[tuple[int, Any]], out: np.ndarray) -> None:
+    def _finish(self, running: deque[Any]) -> None:
         """Wait for the image that was begun first."""
-        i, request = running.popleft()
+        request = running.popleft()
         try:
             request.wait()
-            out[i] = request.get_output_tensor().data[0]
         finally:
             self._free.put(request)
