@@ -46,7 +46,7 @@ COLD = """
 import sys, time
 from clsnet.cli import main, share_cores
 share_cores()
-import onnx, openvino, PIL.Image, clsnet.cli.app, clsnet.cli.showing, rich.table
+import openvino, PIL.Image, clsnet.cli.app, clsnet.cli.showing, rich.table
 import clsnet.extractor.backbones.efficientnet_lite, clsnet.photos.predicting
 sys.argv = ["clsnet", "predict", *sys.argv[1:]]
 clock, cores = time.perf_counter(), time.process_time()
@@ -181,5 +181,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # modules are compiled once, as installed
     share_cores()
     main()

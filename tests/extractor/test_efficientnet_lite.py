@@ -12,6 +12,7 @@ from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones import EfficientNetLite, resolve_backbone
 from clsnet.extractor.backbones import efficientnet_lite as module
 from clsnet.extractor.backbones.efficientnet_lite import EfficientNetLite1, EfficientNetLite2
+from clsnet.extractor.backbones.scales import shipped_scales
 from clsnet.extractor.graph import Graph
 from clsnet.images.dead_leaves import dead_leaves
 
@@ -283,3 +284,12 @@ def test_a_photograph_needs_neither_torch_nor_scikit_learn(backbone):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "(1, 1280)", done.stderr
+
+
+def test_the_scales_that_are_shipped_are_those_of_the_network():
+    backbone = EfficientNetLite("last", views=1)
+    shipped = shipped_scales(backbone.fingerprint)
+    for one, other in zip(shipped, backbone.measured_scales(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+    backbone.fit(np.zeros((1, 3, 8, 8), np.uint8), np.random.RandomState(1))
+    assert (backbone.centre == shipped[0]).all() and (backbone.factor == shipped[1]).all()

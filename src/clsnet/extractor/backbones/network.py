@@ -14,6 +14,7 @@ from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones.base import Backbone
 from clsnet.extractor.backbones.convolution import MisfitError
 from clsnet.extractor.backbones.resizing import resized, resizing_matrix
+from clsnet.extractor.backbones.scales import shipped_scales
 from clsnet.extractor.backbones.tapped import TAPS, Tapped
 from clsnet.extractor.backbones.views import VIEWS, views, write_views
 from clsnet.extractor.backbones.weights import fingerprint
@@ -144,14 +145,19 @@ class Network(Backbone):
     def fit(self, X: np.ndarray, random: np.random.RandomState) -> None:
         """Standardise the features of dead leaves, whatever the task and the seed."""
         self.as_input(X[:1])
+        scales = shipped_scales(self.fingerprint) or self.measured_scales()
+        self.centre, self.factor = (to_device(each, self.device) for each in scales)
+
+    def measured_scales(self) -> tuple[Array, Array]:
+        """Return a centre and a factor that standardise the features of dead leaves."""
         leaves = to_device(_coloured_leaves(), self.device)
         Z = self._features(leaves)
         xp = namespace(Z)
         deviation = xp.std(Z, axis=0)
         floor = 0.1 * xp.mean(deviation)
         usable = xp.maximum(deviation, floor)
-        self.centre = xp.mean(Z, axis=0)
-        self.factor = 1 / xp.where(usable > 0, usable, xp.ones_like(usable))
+        factor = 1 / xp.where(usable > 0, usable, xp.ones_like(usable))
+        return xp.mean(Z, axis=0), factor
 
     def check(self, state: Mapping[str, np.ndarray], sample_shape: tuple[int, ...]) -> int:
         """Refuse samples that are no images, and arrays of two lengths."""

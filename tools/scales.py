@@ -1,0 +1,30 @@
+"""Measure the scales of the networks of the photo tool and write them into the package.
+
+python tools/scales.py
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clsnet.extractor.backbones.efficientnet_lite import (
+    EfficientNetLite,
+    EfficientNetLite1,
+    EfficientNetLite2,
+)
+from clsnet.extractor.backbones.scales import SHIPPED
+from clsnet.storage.tensors import as_bytes
+
+
+def main() -> None:
+    arrays: dict[str, np.ndarray] = {}
+    for kind in (EfficientNetLite, EfficientNetLite1, EfficientNetLite2):
+        network = kind("last", views=1)
+        centre, factor = network.measured_scales()
+        arrays[f"{network.fingerprint}.centre"] = centre
+        arrays[f"{network.fingerprint}.factor"] = factor
+    SHIPPED.write_bytes(as_bytes(arrays, {}))
+
+
+if __name__ == "__main__":
+    main()
