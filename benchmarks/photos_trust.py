@@ -27,6 +27,7 @@ from clsnet.photos.predicting import REJECT
 from clsnet.photos.reading import features
 from clsnet.photos.record import Change, Record
 from clsnet.photos.rejection import familiar
+from clsnet.photos.unscaled import Unscaled
 from draw import Draw
 
 BINS = 15
@@ -67,11 +68,10 @@ def taught(blank: Model, A: np.ndarray, y: np.ndarray, calls: list[np.ndarray]) 
         classifier = model.classifier.learn(lambda own=own: [(A[own], y[own])])
         change = Change("", "", dict(Counter(y[own].tolist())))
         digests = {name: [str(i) for i in np.flatnonzero(y == name)] for name in names.tolist()}
-        fits = familiarity_of(classifier, A[own], y[own])
+        fits = familiarity_of(classifier, A[own], y[own], Unscaled.of(blank.extractor))
         record = Record.of(model.notes or {}).after(change, digests, fits)
-        fields = {**vars(model), "classifier": classifier, "notes": record.notes}
-        model = with_expectation(Model(**fields))
-    return model
+        model = Model(**{**vars(model), "classifier": classifier, "notes": record.notes})
+    return with_expectation(model)  # it follows from the sums, whatever it was before
 
 
 def drawn(
@@ -115,7 +115,7 @@ def main() -> None:
         record = Record.of(model.notes or {})
         scores = model.classifier.scores(A[tests])
         taken, probabilities = scores.argmax(axis=1), model.probabilities(scores).max(axis=1)
-        looks = familiar(model.classifier, A[tests], taken)
+        looks = familiar(model.classifier, A[tests], taken, Unscaled.of(model.extractor))
         fits = record.rejection.fits(looks, scores.max(axis=1))
         rejected = fits < record.rejection.threshold(REJECT)
         is_known = np.isin(y[tests], known)

@@ -7,6 +7,7 @@ from clsnet.images import Images
 from clsnet.photos import forget, learn, predict
 from clsnet.photos.record import Record
 from clsnet.photos.rejection import familiar
+from clsnet.photos.unscaled import Unscaled
 
 
 def test_files_and_folders_are_answered_in_order(model, january):
@@ -39,7 +40,8 @@ def test_none_of_these_is_said_below_the_threshold(model, january):
     A, classifier = taught.extractor_.transform(images), taught.classifier_
     taken = classifier.scores(A).argmax(axis=1)
     rejection = Record.of(taught.notes_).rejection
-    fits = rejection.fits(familiar(classifier, A, taken), classifier.scores(A).max(axis=1))
+    looks = familiar(classifier, A, taken, Unscaled.of(taught.extractor_))
+    fits = rejection.fits(looks, classifier.scores(A).max(axis=1))
     for reject in (0.0, 0.3, 0.9):
         threshold = rejection.threshold(reject)
         found = predict(model, paths, reject=reject)

@@ -26,7 +26,7 @@ def test_with_few_classes_looks_count_more():
         return by_score * 0.2 / (by_look * 0.1)
 
     found = [weight(n) for n in (2, 3, 6, 11, 40)]
-    np.testing.assert_allclose(found, [0.1, 0.2, 0.5, 1, 1], rtol=0.1)
+    np.testing.assert_allclose(found, [0.05, 0.1, 0.25, 0.5, 1], rtol=0.1)
 
 
 def test_nothing_is_rejected_if_nothing_is_known_or_wanted():

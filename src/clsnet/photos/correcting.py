@@ -19,6 +19,7 @@ from clsnet.photos.moving import by_digest, features_of, with_moved
 from clsnet.photos.noting import familiarity_of, with_expectation
 from clsnet.photos.predicting import of_photos
 from clsnet.photos.record import Change, Counts, Record, now
+from clsnet.photos.unscaled import Unscaled
 from clsnet.photos.versions import changing, save
 from clsnet.storage.files import at_home
 
@@ -135,7 +136,8 @@ def _learned(taught: Model, rows: Mapping[str, np.ndarray], label: str, folder: 
     old = (taught if taught.classes else taught.unlearned()).classifier
     A, labels = np.stack(list(rows.values())), np.array([label] * len(rows))
     learned = old.learn(lambda: [(A, labels)])
-    change, fits = Change(now(), folder, {label: len(rows)}), familiarity_of(learned, A, labels)
+    change = Change(now(), folder, {label: len(rows)})
+    fits = familiarity_of(learned, A, labels, Unscaled.of(taught.extractor))
     record = Record.of(taught.notes or {}).after(change, {label: sorted(rows)}, fits)
     return replace(taught, classifier=learned, notes=record.notes)
 

@@ -15,6 +15,7 @@ from clsnet.photos.expectation import ENOUGH
 from clsnet.photos.familiarity import left_out_familiarity, unit_length
 from clsnet.photos.finding import Photo
 from clsnet.photos.rejection import familiar
+from clsnet.photos.unscaled import AS_LEARNED, Unscaled
 
 CLOSER = 0.15  # by how much more another class explains of a photo than its own class does
 SAME = 0.9  # cosine of two photos that show the same, scaled or compressed anew
@@ -148,6 +149,7 @@ def lookalikes(
     A: np.ndarray,
     labels: np.ndarray,
     familiarity: Mapping[str, Sequence[float]],
+    unscaled: Unscaled = AS_LEARNED,
 ) -> list[tuple[str, str, int, int]]:
     """Tell which new classes an old classifier takes for one that it knows.
 
@@ -159,6 +161,8 @@ def lookalikes(
         Features of photos, and their classes.
     familiarity
         Of each old class, how familiar its photos are to it.
+    unscaled
+        Applied to features first, as it was for `familiarity`.
 
     Returns
     -------
@@ -177,7 +181,7 @@ def lookalikes(
             continue
         rows = np.flatnonzero(labels == label)
         taken = classifier.scores(A[rows]).argmax(axis=1)
-        sure = taken[familiar(classifier, A[rows], taken) >= usual[taken]].tolist()
+        sure = taken[familiar(classifier, A[rows], taken, unscaled) >= usual[taken]].tolist()
         if sure:
             old, times = Counter(sure).most_common(1)[0]
             if times > len(rows) / 2:

@@ -22,6 +22,7 @@ from clsnet.photos.predicting import REJECT, opened
 from clsnet.photos.preparing import PREPARE, PYTHON, write_preparation
 from clsnet.photos.record import Record
 from clsnet.photos.rejection import Rejection
+from clsnet.photos.unscaled import Unscaled
 from clsnet.storage.files import at_home, write_atomically
 
 OUTPUTS = ("probabilities", "familiarity", "known")
@@ -136,9 +137,12 @@ def _graph(taught: Model, rejection: Rejection) -> Graph:
     chances = graph.node("Add", chances, number(even))
     best = graph.node("ArgMax", scores, axis=1, keepdims=1)
     columns = graph.constant(np.array([1], np.int64))
-    unit = graph.node("Div", A, graph.node("ReduceL2", A, columns, keepdims=1))
+    unscaled = Unscaled.of(taught.extractor)
+    plain = graph.node("Mul", A, number(unscaled.factor))
+    plain = graph.node("Add", plain, number(unscaled.shift))  # the last column of A is 1
+    unit = graph.node("Div", plain, graph.node("ReduceL2", plain, columns, keepdims=1))
     looks = [
-        Familiarity.of_class(taught.classifier, label).directions(DIRECTIONS)
+        Familiarity.of_class(taught.classifier, label, unscaled).directions(DIRECTIONS)
         for label in taught.classes
     ]
     most = max(map(len, looks))

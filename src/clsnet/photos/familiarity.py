@@ -15,6 +15,7 @@ from clsnet.arrays.linalg import eigh, whitening
 from clsnet.classifier.analytic import NO_SUMS, AnalyticClassifier
 from clsnet.classifier.curvatures import FewSamples, FullTrace
 from clsnet.errors import ClsnetError
+from clsnet.photos.unscaled import AS_LEARNED, Unscaled
 
 NOISE = 0.003  # of the sum of squares of a class: what its photos do not have in common
 NEGLIGIBLE = 1e-12
@@ -38,6 +39,8 @@ class Familiarity:
         G, if there are no rows.
     noise
         b.
+    unscaled
+        Applied to features first; R and G are of what it gives.
 
     Examples
     --------
@@ -51,29 +54,33 @@ class Familiarity:
     rows: np.ndarray | None
     gram: np.ndarray | None
     noise: float
+    unscaled: Unscaled = AS_LEARNED
 
     @classmethod
-    def of_rows(cls, rows: np.ndarray) -> Familiarity:
+    def of_rows(cls, rows: np.ndarray, unscaled: Unscaled = AS_LEARNED) -> Familiarity:
         """Return the look of photos with these features, or with the same sum of products."""
-        return cls(rows, None, NOISE * float((rows**2).sum()) or 1.0)
+        rows = unscaled(rows)
+        return cls(rows, None, NOISE * float((rows**2).sum()) or 1.0, unscaled)
 
     @classmethod
-    def of_class(cls, classifier: AnalyticClassifier, label: str) -> Familiarity:
+    def of_class(
+        cls, classifier: AnalyticClassifier, label: str, unscaled: Unscaled = AS_LEARNED
+    ) -> Familiarity:
         """Return the look of a class that was learned."""
         trace = classifier.traces.get(label) if classifier.rule.retain == "classes" else None
         if trace is None:
             column = classifier.labels.index(label)
-            return cls.of_rows(class_sums(classifier)[:, column][None])
+            return cls.of_rows(class_sums(classifier)[:, column][None], unscaled)
         if isinstance(trace, FewSamples):
-            return cls.of_rows(np.asarray(trace.rows))
+            return cls.of_rows(np.asarray(trace.rows), unscaled)
         if not isinstance(trace, FullTrace):
             raise ClsnetError(NOT_OURS)
-        gram = np.asarray(trace.gram)
-        return cls(None, gram, NOISE * float(np.trace(gram)) or 1.0)
+        gram = unscaled.products(np.asarray(trace.gram))
+        return cls(None, gram, NOISE * float(np.trace(gram)) or 1.0, unscaled)
 
     def of(self, A: np.ndarray) -> np.ndarray:
         """Return how familiar photos are, from 0 to 1, given their features."""
-        unit = unit_length(A.astype(float), axis=1)
+        unit = unit_length(self.unscaled(A.astype(float)), axis=1)
         return np.asarray((unit**2).sum(axis=1) - self._strange(unit))
 
     def left_out(self, A: np.ndarray) -> np.ndarray:
@@ -82,13 +89,17 @@ class Familiarity:
         With s for what the class, the photo included, does not explain of it, and x for its
         features, this is ``1 - s / (1 - s |x|^2 / b)``: the noise stays the same.
         """
-        unit = unit_length(A.astype(float), axis=1)
+        features = self.unscaled(A.astype(float))
+        unit = unit_length(features, axis=1)
         whole, strange = (unit**2).sum(axis=1), self._strange(unit)
-        own = strange * (A.astype(float) ** 2).sum(axis=1) / self.noise
+        own = strange * (features**2).sum(axis=1) / self.noise
         return np.asarray(np.clip(whole - strange / np.maximum(1 - own, NEGLIGIBLE), 0, 1))
 
     def directions(self, most: int) -> np.ndarray:
-        """Return rows B with ``|B u|^2`` for `of`, the most important ones if there are more."""
+        """Return rows B with ``|B u|^2`` for `of`, the most important ones if there are more.
+
+        u are the unscaled features, at length 1.
+        """
         square = self.gram if self.rows is None else self.rows @ self.rows.T
         assert square is not None
         sizes, vectors = (np.asarray(part)[..., ::-1][..., :most] for part in eigh(square))
@@ -116,12 +127,15 @@ class Familiarity:
         return inverse
 
 
-def left_out_familiarity(classifier: AnalyticClassifier, label: str, A: np.ndarray) -> np.ndarray:
+def left_out_familiarity(
+    classifier: AnalyticClassifier, label: str, A: np.ndarray, unscaled: Unscaled = AS_LEARNED
+) -> np.ndarray:
     """Return how familiar photos of a class are, each to all the others that were learned."""
     if classifier.rule.retain == "classes":
-        return Familiarity.of_class(classifier, label).left_out(A)
+        return Familiarity.of_class(classifier, label, unscaled).left_out(A)
+    A = A.astype(float)
     others = class_sums(classifier)[:, classifier.labels.index(label)] - A
-    both = unit_length(A.astype(float), axis=1) * unit_length(others, axis=1)
+    both = unit_length(unscaled(A), axis=1) * unit_length(unscaled(others), axis=1)
     return np.asarray(both.sum(axis=1) ** 2 / (1 + NOISE))
 
 

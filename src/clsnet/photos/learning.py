@@ -39,6 +39,7 @@ from clsnet.photos.presets import network_of
 from clsnet.photos.reading_together import shared_features
 from clsnet.photos.record import Change, Counts, Record, now
 from clsnet.photos.second_look import copied, few, shared
+from clsnet.photos.unscaled import Unscaled
 from clsnet.photos.versions import changing, save
 from clsnet.storage.files import at_home
 
@@ -237,20 +238,20 @@ def _learn(
     doubts = with_same_files(doubts, photos, record.digests)
     if strict and doubts:
         raise DoubtfulLabels(doubts)
-    counts = dict(Counter(labels.tolist()))
+    counts, unscaled = dict(Counter(labels.tolist())), Unscaled.of(extractor)
     warnings = [
         *plan.warnings,
         *few(counts, record),
         *(
             f"{new} looks like {known}: {n} of its {total} photos were taken for {known}"
-            for new, known, n, total in lookalikes(old, A, labels, record.familiarity)
+            for new, known, n, total in lookalikes(old, A, labels, record.familiarity, unscaled)
         ),
         *(copied(A, photos) if isinstance(extractor.backbone, Network) else ()),
     ]
     digests: dict[str, list[str]] = {}
     for photo in photos:
         digests.setdefault(photo.label, []).append(photo.digest)
-    fits = familiarity_of(learned, A, labels)
+    fits = familiarity_of(learned, A, labels, unscaled)
     record = record.after(Change(now(), folder, counts), digests, fits)
     taught = with_expectation(replace(model, classifier=learned, notes=record.notes))
     if rank() == 0:

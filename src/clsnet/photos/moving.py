@@ -18,6 +18,7 @@ from clsnet.photos.noting import DIGITS
 from clsnet.photos.predicting import photo_files
 from clsnet.photos.reading import features
 from clsnet.photos.record import Record
+from clsnet.photos.unscaled import Unscaled
 
 
 def by_digest(paths: Iterable[str | os.PathLike[str]]) -> dict[str, Path]:
@@ -64,13 +65,14 @@ def with_moved(
     if not moves:
         return taught
     record, classifier = Record.of(taught.notes or {}), taught.classifier
+    unscaled = Unscaled.of(taught.extractor)
     for old in dict.fromkeys(label for _, label in moves):
         own = [digest for digest, label in moves if label == old]
         mine = np.stack([rows[digest] for digest in own])
-        before = np.round(left_out_familiarity(classifier, old, mine), DIGITS).tolist()
+        before = np.round(left_out_familiarity(classifier, old, mine, unscaled), DIGITS).tolist()
         after: list[float | None] = [None] * len(own)
         if new in record.familiarity:
-            look = Familiarity.of_class(classifier, str(new))
+            look = Familiarity.of_class(classifier, str(new), unscaled)
             after = np.round(look.of(mine), DIGITS).tolist()
         fits = dict(zip(own, zip(before, after, strict=True), strict=True))
         record = record.moved(old, new, fits)

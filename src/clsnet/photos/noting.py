@@ -12,12 +12,16 @@ from clsnet.model import Model
 from clsnet.photos.expectation import ENOUGH, PAIRS, Expectation, expected
 from clsnet.photos.familiarity import left_out_familiarity
 from clsnet.photos.record import Record
+from clsnet.photos.unscaled import AS_LEARNED, Unscaled
 
 DIGITS = 4  # of the familiarity that is kept
 
 
 def familiarity_of(
-    learned: AnalyticClassifier, A: np.ndarray, labels: np.ndarray
+    learned: AnalyticClassifier,
+    A: np.ndarray,
+    labels: np.ndarray,
+    unscaled: Unscaled = AS_LEARNED,
 ) -> dict[str, list[float]]:
     """Return how familiar photos are, each to the others of its class that were learned, sorted.
 
@@ -26,7 +30,7 @@ def familiarity_of(
     found = {}
     for label in np.unique(labels).tolist():
         if sum(task.counts.get(label, 0) for task in learned.tasks) >= ENOUGH:
-            fits = left_out_familiarity(learned, label, A[labels == label])
+            fits = left_out_familiarity(learned, label, A[labels == label], unscaled)
             found[label] = sorted(np.round(fits, DIGITS).tolist())
     return found
 

@@ -17,6 +17,7 @@ from clsnet.photos.finding import photos_below
 from clsnet.photos.reading import features
 from clsnet.photos.record import Record
 from clsnet.photos.rejection import Looks
+from clsnet.photos.unscaled import Unscaled
 from clsnet.photos.versions import put_in_order
 from clsnet.storage.files import at_home
 
@@ -96,7 +97,7 @@ class Answering:
     def __init__(self, taught: Model) -> None:
         self.taught = taught
         self._rejection = Record.of(taught.notes or {}).rejection
-        self._looks = Looks(taught.classifier)
+        self._looks = Looks(taught.classifier, Unscaled.of(taught.extractor))
 
     def answers(
         self,

