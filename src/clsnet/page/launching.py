@@ -20,6 +20,7 @@ from uvicorn.supervisors import Multiprocess
 from clsnet.errors import ClsnetError
 from clsnet.extractor.runtime.threads import n_threads
 from clsnet.page.app import api_app, page_app
+from clsnet.page.connections import PromptConnection
 from clsnet.page.session import Bearer, Session
 from clsnet.page.workbench import Workbench
 from clsnet.storage.files import at_home
@@ -195,6 +196,7 @@ def configured(make_app: Callable[[], ASGIApp], workers: int = 1) -> uvicorn.Con
     return uvicorn.Config(
         make_app,
         factory=True,
+        http=PromptConnection,
         workers=workers,
         log_config=None,
         log_level="error",

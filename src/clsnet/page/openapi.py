@@ -13,7 +13,7 @@ CODES = {
     "401": "no-token: the token or the cookie is missing",
     "403": "other-origin, other-host, or read-only: the server runs without --teach",
     "404": "no-such-class (nearest tells the most similar name), no-model",
-    "408": "too-slow: no byte came for 30 seconds",
+    "408": "too-slow: no byte came for 30 seconds, or fewer than 4 KB a second",
     "409": "busy: another process has been changing the model for too long",
     "413": "too-large, too-many: at most 64 photos and 64 MB at once, a model of 512 MB",
     "415": "no-form: photos have to come as multipart/form-data",

@@ -25,6 +25,7 @@ MOST_TEXT = 2**16  # bytes of a field that is no file
 MOST_FIELDS = 8
 LONGEST_NAME = 255
 PATIENCE = 30.0  # seconds without a byte
+SLOWEST = 2**12  # bytes per second, on average
 
 
 @dataclass
@@ -101,16 +102,19 @@ def need_photos(form: Form) -> None:
 
 
 async def body(request: Request, most: int) -> AsyncIterator[bytes]:
-    """Yield a request's body as it comes, up to a number of bytes."""
+    """Yield a request's body as it comes, up to a number of bytes, unless it comes too slowly."""
     too_large = Refused(413, "too-large", f"Send at most {most // MEGABYTE or 1} MB at once.")
     with suppress(ValueError):
         if int(request.headers.get("content-length", "0")) > most:
             raise too_large
     left = most
     chunks = request.stream()
+    clock = asyncio.get_running_loop().time
+    begun = clock()
     while True:
+        late = begun + PATIENCE + (most - left) / SLOWEST
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout_at(min(late, clock() + PATIENCE)):
                 chunk = await anext(chunks, None)
         except TimeoutError:
             raise Refused(408, "too-slow", "The photos did not arrive in time.") from None
