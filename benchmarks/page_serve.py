@@ -8,8 +8,8 @@ turns; ``by_clock`` is the median ratio over the rounds, and ``by_processor`` th
 seconds per photo, which other work on the machine does not change much. ``live``: answers in a
 second to one client that sends frames of 640 x 480 one after another. ``kills``: kill -9 of a page
 that is teaching. ``hostile``: requests that must be refused. ``soak``: mixed requests at full load,
-memory at the end over memory after a minute. ``weight``: bytes of the page and all that it loads.
-Parts that are not run anew keep their figures.
+memory at the end over memory a minute after the start, both medians of a minute's samples.
+``weight``: bytes of the page and all that it loads. Parts that are not run anew keep their figures.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def soak(model: Path, seconds: float) -> dict[str, Any]:
 
         asyncio.run(all_clients())
     after_a_minute = _median_around(memory, MINUTE)
-    at_the_end = _median_around(memory, memory[-1][0])
+    at_the_end = _median_around(memory, memory[-1][0] - MINUTE / 2)
     return {
         "seconds": round(seconds),
         "requests": sum(asked.values()),
@@ -304,7 +304,10 @@ async def _answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
     return int(head.split(b" ", 2)[1]), await reader.readexactly(int(length[1]))
 
 
-def _median_around(memory: list[tuple[float, float]], moment: float, near: float = 10) -> float:
+def _median_around(
+    memory: list[tuple[float, float]], moment: float, near: float = MINUTE / 2
+) -> float:
+    """Return the median of a minute: what requests need while they run comes and goes."""
     found = [mb for when, mb in memory if abs(when - moment) <= near]
     return statistics.median(found or [memory[-1][1]])
 

@@ -30,7 +30,7 @@ def test_what_is_no_photo_is_named(page, send, photos, tmp_path):
     )
     status, none = send(page, "learn", bad, **{"class": "red"})
     assert status == 422
-    assert "there is no photo to learn" in none["error"]["message"]
+    assert none["error"]["message"].startswith("there is no photo to learn. The first of 2")
     assert "/tmp" not in none["error"]["message"]
 
 

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from clsnet.errors import ClsnetError
+from clsnet.page.scratch import SOURCE
 from clsnet.photos.class_names import UnknownClass
 
 MISSING = re.compile("there is no model|No such file")
@@ -61,6 +62,7 @@ def told(error: ClsnetError, model: Path, names: Mapping[Path, str] | None = Non
     if isinstance(error, UnknownClass):
         nearest = {"nearest": error.nearest} if error.nearest else {}
         return Refused(404, "no-such-class", message.replace("; --new makes it", ""), **nearest)
+    message = message.replace(f" in {SOURCE}.", ".")  # no folder that the client knows
     for cause in _causes(error):
         if isinstance(cause, OSError) and cause.errno in FULL:
             return Refused(507, "disk-full", f"{message.rstrip('.')}; make room and try again.")

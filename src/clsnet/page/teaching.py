@@ -20,7 +20,7 @@ from clsnet.photos.telling import told_undone
 from clsnet.storage.json_text import read_json
 from clsnet.storage.schema import Misfit, listed, record, text
 
-LONGEST_CLASS = 100
+LONGEST_CLASS = 255  # as long as the name of a folder
 CLASSES = record({"classes": listed(text(1000), most=1000)})
 Told = dict[str, Any]
 

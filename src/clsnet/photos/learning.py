@@ -289,4 +289,6 @@ def _plan(found: Found, record: Record) -> tuple[list[Photo], Learned]:
 
 
 def _first(lines: Sequence[str]) -> str:
-    return f" The first of {len(lines)} that cannot be read: {lines[0]}" if lines else ""
+    if len(lines) < 2:
+        return "".join(f" Reason: {line}." for line in lines)
+    return f" The first of {len(lines)} that cannot be read: {lines[0]}"

@@ -16,7 +16,7 @@ def test_photos_are_asked_about_and_the_answer_says_why(
     said = person.sees(".answer", "square-r")
     assert person.reads(".answer h2") == "square-r"
     assert person.counts(".answer .bars li") == 3
-    assert "Its look is nearest to square-r, then" in said
+    assert "It looks most like square-r, then" in said
     assert "%" in person.reads(".answer .best .share")
     assert person.browser.run("return document.activeElement.className") == "answer"
     assert "square-r" in person.browser.run("return document.querySelector('#said').textContent")
@@ -27,7 +27,7 @@ def test_what_is_unlike_every_class_is_none_of_these(person: Person, tmp_path: P
     person.goes_to("ask")
     person.drops("#ask .zone", [tmp_path / "white.jpg"])
     person.sees(".answer h2", "None of these")
-    assert "unlike the photos of every class" in person.reads(".answer .why")
+    assert "unlike the photos of any class" in person.reads(".answer .why")
 
 
 def test_a_photo_can_be_pasted(person: Person) -> None:

@@ -1,8 +1,10 @@
 // The requests of the page, and what went wrong in words.
 
+import { sentence } from "./words.js";
+
 export class Trouble extends Error {
   constructor(code, message) {
-    super(message);
+    super(sentence(message));
     this.code = code;
   }
 }

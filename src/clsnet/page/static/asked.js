@@ -4,7 +4,7 @@ import { predict } from "./api.js";
 import { announce, tell } from "./dom.js";
 import { batches, LARGEST, NO_PHOTO, thumbnail } from "./gather.js";
 import { giveName } from "./names.js";
-import { photos } from "./words.js";
+import { photos, sentence } from "./words.js";
 
 const AT_ONCE = 8;
 const events = new EventTarget();
@@ -24,7 +24,7 @@ export async function askAbout(files, { working, bad }) {
     const unreadable = await askInBatches(files, (done, total) =>
       tell(working, `Looking at ${photos(total)}${done ? `: ${done} done` : ""} …`),
     );
-    tell(bad, unreadable.slice(0, 5).join(" "));
+    tell(bad, unreadable.slice(0, 5).join("\n"));
   } catch (error) {
     tell(bad, error.message);
   }
@@ -35,7 +35,7 @@ export async function askAbout(files, { working, bad }) {
 async function askInBatches(files, progress) {
   const unreadable = files
     .filter((file) => file.size > LARGEST)
-    .map((file) => `${file.name}: it has more than 60 MB.`);
+    .map((file) => `${file.name} has more than 60 MB.`);
   const small = files.filter((file) => file.size <= LARGEST);
   let done = 0;
   for (const batch of batches(small, AT_ONCE)) {
@@ -43,7 +43,7 @@ async function askInBatches(files, progress) {
     const { answers } = await predict(batch);
     const urls = await Promise.all(batch.map((file) => thumbnail(file)));
     answers.forEach((answer, i) => {
-      if (answer.error) unreadable.push(`${batch[i].name}: ${answer.error}`);
+      if (answer.error) unreadable.push(sentence(answer.error));
       else asked.unshift({ file: batch[i], url: urls[i], answer, settled: "" });
     });
     done += batch.length;

@@ -14,7 +14,7 @@ export function bars(answer) {
     return el(
       "li",
       { class: kind },
-      el("span", { class: "of", title: label }, short(label)),
+      el("span", { class: "of", dir: "auto", title: label }, short(label)),
       bar,
       el("span", { class: "share" }, percent(probability)),
     );
@@ -28,7 +28,7 @@ export function why(answer) {
   const near = (answer.nearest ?? answer.top).slice(0, 3).map((one) => short(one.label, 40));
   if (!near.length) return "";
   if (answer.label === null)
-    return "It looks unlike the photos of every class. If it had to be one of them:";
+    return "It looks unlike the photos of any class. The nearest ones are:";
   const [first, ...rest] = near;
-  return `Its look is nearest to ${first}${rest.length ? `, then ${list(rest)}` : ""}.`;
+  return `It looks most like ${first}${rest.length ? `, then ${list(rest)}` : ""}.`;
 }

@@ -5,7 +5,7 @@ import { Trouble } from "./api.js";
 const SHORT_SIDE = 320;
 const REASONS = {
   NotAllowedError:
-    "The browser may not use the webcam. Allow it beside the address above, then try again.",
+    "The browser may not use the webcam. Allow it in the address bar above, then try again.",
   NotFoundError: "There is no webcam. Connect one, or use photos.",
   NotReadableError: "The webcam is used by another program. Close that one, then try again.",
 };

@@ -3,14 +3,18 @@
 import { el, svg } from "./dom.js";
 import { classes, percent, photos, short } from "./words.js";
 
+const MANY = 30; // classes, from which on circles are small and names are near or nowhere
+
 /** Classes as circles; the nearer two are, the more alike their photos look. */
 export function drawMap(points, width) {
   const [height, edge] = [Math.max(0.62 * width, 220), 34];
   const most = Math.max(...points.map((one) => one.photos), 1);
+  const crowded = points.length > MANY;
+  const scale = crowded ? Math.sqrt(MANY / points.length) : 1;
   const circles = points.map((one) => ({
     x: edge + ((one.x + 1) / 2) * (width - 2 * edge),
     y: edge + ((1 - one.y) / 2) * (height - 2 * edge),
-    r: 5 + 9 * Math.sqrt(one.photos / most),
+    r: scale * (5 + 9 * Math.sqrt(one.photos / most)),
   }));
   const taken = circles.map(({ x, y, r }) => ({
     left: x - r,
@@ -20,7 +24,7 @@ export function drawMap(points, width) {
   }));
   const drawn = points.map((one, i) => {
     const name = short(one.label, width < 400 ? 14 : 22);
-    const place = freePlace(circles[i], 8.2 * name.length, width, taken);
+    const place = freePlace(circles[i], 8.2 * name.length, [width, height], taken, crowded ? [0] : [0, 18, 36]);
     if (place) taken.push(place);
     const { x, y, r } = circles[i];
     const circle = svg("circle", { cx: x, cy: y, r });
@@ -29,7 +33,7 @@ export function drawMap(points, width) {
       place &&
       svg(
         "text",
-        { x: (place.left + place.right) / 2, y: place.bottom - 5, "text-anchor": "middle" },
+        { x: place.at, y: place.bottom - 5, "text-anchor": place.anchor },
         name,
       );
     return svg(
@@ -55,11 +59,17 @@ export function drawMap(points, width) {
 }
 
 /** Where a name beside a circle covers nothing: right, left, below or above; nowhere if all is full. */
-function freePlace({ x, y, r }, wide, width, taken) {
-  const box = (left, top) => ({ left, right: left + wide, top, bottom: top + 18 });
+function freePlace({ x, y, r }, wide, [width, height], taken, distances) {
+  const box = (left, top, anchor = "middle", at = left + wide / 2) => ({
+    ...{ left, right: left + wide, top, bottom: top + 18 },
+    ...{ anchor, at },
+  });
   const middle = Math.max(2, Math.min(x - wide / 2, width - wide - 2));
-  const beside = [box(x + r + 4, y - 9), box(x - r - 4 - wide, y - 9)];
-  const places = [0, 18, 36].reduce(
+  const beside = [
+    box(x + r + 4, y - 9, "start", x + r + 4),
+    box(x - r - 4 - wide, y - 9, "end", x - r - 4),
+  ];
+  const places = distances.reduce(
     (all, far) => [...all, box(middle, y + r + 1 + far), box(middle, y - r - 19 - far)],
     beside,
   );
@@ -71,7 +81,9 @@ function freePlace({ x, y, r }, wide, width, taken) {
         one.top < other.bottom &&
         other.top < one.bottom,
     );
-  return places.find((one) => one.left > 0 && one.right < width && !hits(one));
+  const inside = ({ left, right, top, bottom }) =>
+    left > 0 && right < width && top > 0 && bottom < height;
+  return places.find((one) => inside(one) && !hits(one));
 }
 
 function closest(points) {

@@ -80,6 +80,11 @@ export function startFirst() {
     if (step === COLOURS.length) done.focus();
   }
 
+  function leave() {
+    root.hidden = closed = true;
+    $("#teach-head").hidden = false;
+  }
+
   webcam.addEventListener("click", async () => {
     tell(bad);
     camera.hidden = false;
@@ -102,7 +107,7 @@ export function startFirst() {
   });
   done.addEventListener("click", async () => {
     const hue = COLOURS[Math.floor(Math.random() * COLOURS.length)][1];
-    root.hidden = closed = true;
+    leave();
     location.hash = "ask";
     go("ask");
     if (drawing) ask([await drawPaper(hue)]);
@@ -110,8 +115,7 @@ export function startFirst() {
   });
   closing.addEventListener("click", () => {
     closeCamera();
-    root.hidden = closed = true;
-    $("#teach-head").hidden = false;
+    leave();
     $("#new-class input").focus();
   });
 

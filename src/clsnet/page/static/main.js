@@ -63,7 +63,7 @@ const look = () =>
 async function undoLast() {
   try {
     const { undone } = await write(undo);
-    notice(`Undone: ${undone}`);
+    notice(undone);
   } catch (error) {
     notice(error.message, true);
   }

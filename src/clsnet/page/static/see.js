@@ -7,6 +7,7 @@ import { store, watch } from "./store.js";
 import { isOpen, whenOpened } from "./views.js";
 import { percent, short } from "./words.js";
 
+const MOST_ROWS = 30;
 const page = parts($("#see"));
 let points = [];
 
@@ -30,7 +31,15 @@ async function look() {
     points = map.points;
     fill(
       page.confusions,
-      labels.length > 1 ? table(labels, rows) : "Two classes with a few photos each make a table.",
+      labels.length > 1
+        ? table(labels, rows, mostConfused(rows))
+        : "Two classes with a few photos each make a table.",
+    );
+    tell(
+      page.part,
+      labels.length > MOST_ROWS
+        ? `These are the ${MOST_ROWS} classes of ${labels.length} that are confused most.`
+        : "",
     );
   } catch (error) {
     tell(page.bad, error.message);
@@ -45,17 +54,30 @@ const fill = (element, content) =>
     typeof content === "string" ? el("p", { class: "empty" }, content) : content,
   );
 
-/** Rows are what photos show, columns what they are taken for. */
-function table(labels, rows) {
-  const head = labels.map((label) =>
-    el("th", { scope: "col", title: label }, el("span", {}, short(label, 18))),
+/** The numbers of the classes that most is taken for, or that are taken for others most. */
+function mostConfused(rows) {
+  const wrong = rows.map(() => 0);
+  rows.forEach((row, i) =>
+    row.forEach((share, j) => {
+      if (i !== j) for (const one of [i, j]) wrong[one] += share;
+    }),
   );
-  const body = rows.map((row, i) =>
+  const worst = [...rows.keys()].sort((a, b) => wrong[b] - wrong[a]).slice(0, MOST_ROWS);
+  return worst.sort((a, b) => a - b);
+}
+
+/** Rows are what photos show, columns what they are taken for. */
+function table(labels, rows, shown) {
+  const head = shown.map((i) =>
+    el("th", { scope: "col", title: labels[i] }, el("span", {}, short(labels[i], 18))),
+  );
+  const body = shown.map((i) =>
     el(
       "tr",
       {},
       el("th", { scope: "row", title: labels[i] }, short(labels[i], 24)),
-      ...row.map((share, j) => {
+      ...shown.map((j) => {
+        const share = rows[i][j];
         const cell = el(
           "td",
           { class: i === j ? "right" : "wrong" },

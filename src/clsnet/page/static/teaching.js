@@ -3,7 +3,7 @@
 import { learn } from "./api.js";
 import { batches, LARGEST, thumbnail } from "./gather.js";
 import { write } from "./store.js";
-import { photos, short } from "./words.js";
+import { photos, sentence } from "./words.js";
 
 const MOST_THUMBNAILS = 12;
 const NONE = [];
@@ -47,7 +47,7 @@ export async function teach(label, files, progress = () => {}, stopped = () => f
   const sum = { learned: 0, already: 0, unreadable: [], warnings: [], trouble: "" };
   for (const file of files) {
     if (file.size > LARGEST)
-      sum.unreadable.push({ name: file.name, error: "it has more than 60 MB" });
+      sum.unreadable.push({ name: file.name, error: `${file.name} has more than 60 MB` });
   }
   let done = 0;
   progress(0, small.length, true);
@@ -82,8 +82,7 @@ function inWords({ learned, already, unreadable, warnings, trouble }, left) {
   const bad = trouble ? [trouble] : [];
   if (left && !trouble) good.push(`Stopped: ${photos(left)} not learned.`);
   if (left && trouble && learned) bad.push(`${photos(left)} not learned.`);
-  const named = unreadable.slice(0, 3).map(({ name, error }) => `${short(name)}: ${error}`);
-  if (unreadable.length)
-    bad.push(`${photos(unreadable.length)} could not be read. ${named.join(" ")}`);
-  return { good: good.join(" "), bad: bad.join(" "), advice: warnings };
+  if (unreadable.length) bad.push(`${photos(unreadable.length)} could not be read.`);
+  bad.push(...unreadable.slice(0, 3).map(({ error }) => sentence(error)));
+  return { good: good.join(" "), bad: bad.join("\n"), advice: warnings };
 }

@@ -22,9 +22,17 @@ export function list(names) {
   return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }
 
-/** A name short enough for a sentence. */
+/** A line as a sentence of its own. */
+export function sentence(line) {
+  return `${line[0].toUpperCase()}${line.slice(1)}${/[.!?]$/.test(line) ? "" : "."}`;
+}
+
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufefc]/;
+
+/** A name short enough for a sentence, whose order it leaves alone if it is read from right to left. */
 export function short(name, most = 60) {
-  return name.length > most ? `${name.slice(0, most - 1)}…` : name;
+  const some = name.length > most ? `${name.slice(0, most - 1)}…` : name;
+  return RIGHT_TO_LEFT.test(some) ? `\u2068${some}\u2069` : some;
 }
 
 /** A date as people write it, or the text itself if it is none. */
