@@ -22,9 +22,10 @@ export function list(names) {
   return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }
 
-/** A line as a sentence of its own. */
+/** A line as a sentence of its own; names at its start stay as they are. */
 export function sentence(line) {
-  return `${line[0].toUpperCase()}${line.slice(1)}${/[.!?]$/.test(line) ? "" : "."}`;
+  const begun = /^(?!clsnet )[a-z]+ /.test(line) ? line[0].toUpperCase() + line.slice(1) : line;
+  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
 }
 
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufefc]/;
