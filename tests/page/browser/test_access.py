@@ -179,3 +179,58 @@ def test_the_page_is_light_and_comes_from_here_alone(person: Person) -> None:
     here = person.browser.run("return location.origin")
     assert all(name.startswith(here) for name, _ in loaded)
     assert 20_000 < sum(size for _, size in loaded) < 75_000
+
+
+def test_names_that_are_long_or_read_from_right_to_left_fit(
+    person: Person, shapes_folder: Path
+) -> None:
+    photo = shapes_folder / "square-y" / "0.png"
+    for name in ("n" * 200, "قطة سوداء صغيرة"):
+        person.browser.press("#new-name", name + ENTER)
+        card = person.card(name)
+        person.gives(f"{card} [data-part=choose]", [photo])
+        person.sees(f"{card} .good")
+    person.browser.resize(360)
+    person.browser.press(f"{person.card('n' * 200)} [data-part=forget]", ENTER)
+    person.sees("#confirm")
+    inside = (
+        "const box = document.querySelector('#confirm'); return box.scrollWidth <= box.clientWidth"
+    )
+    assert person.browser.run(inside)
+    person.browser.type(ESCAPE)
+    person.browser.resize(1280)
+    arabic = person.card("قطة سوداء صغيرة")
+    direction = "return getComputedStyle(document.querySelector(arguments[0])).direction"
+    assert person.browser.run(direction, f"{arabic} h2") == "rtl"
+    assert person.browser.run(direction, f"{person.card('square-r')} h2") == "ltr"
+
+
+def test_of_many_classes_the_table_shows_those_that_are_confused(person: Person) -> None:
+    """The browser is told of 60 classes, of which the last two are taken for each other."""
+    script = """
+        const labels = Array.from({ length: 60 }, (_, i) => `class ${i}`);
+        const rows = labels.map((_, i) => labels.map((_, j) => Number(i === j)));
+        rows[58][59] = rows[59][58] = 0.4;
+        const points = labels.map((label, i) => ({
+          label, x: Math.cos(i), y: Math.sin(i), photos: 5,
+        }));
+        const real = window.fetch;
+        window.fetch = (path, ...more) => {
+          const told = { map: { points }, confusions: { labels, rows } };
+          const found = told[path.split("/").at(-1)];
+          return found ? Promise.resolve(Response.json(found)) : real(path, ...more);
+        };
+    """
+    person.browser.run(script)
+    person.goes_to("see")
+    person.sees("#see", "These are the 30 classes of 60 that are confused most.")
+    assert person.counts("#see tbody td") == 900
+    table = person.reads("#see tbody")
+    assert "class 58" in table and "class 59" in table
+    outside = """
+        return [...document.querySelectorAll("#see .map text")].filter((text) => {
+          const [inner, outer] = [text, text.ownerSVGElement].map((e) => e.getBoundingClientRect());
+          return inner.top < outer.top - 3 || inner.bottom > outer.bottom + 3;
+        }).length
+    """
+    assert person.browser.run(outside) == 0

@@ -26,7 +26,7 @@ def test_a_class_is_forgotten_after_a_question_and_comes_back(person: Person) ->
     assert person.cards() == ["square-g", "stripes-b"]
     assert names(person) == {"square-g", "stripes-b"}
     person.browser.click("#undo")
-    person.sees("#notice", "Undone: forgot")
+    assert person.sees("#notice", "Undone: forgot").count("Undone") == 1
     assert "square-r" in person.cards()
     assert person.photos() == {"square-g": 10, "square-r": 10, "stripes-b": 10}
 

@@ -109,14 +109,19 @@ def test_the_first_minute_teaches_three_colours_of_paper(
 ) -> None:
     person = start("empty")
     person.sees("#first", "Teach it three colours of paper")
+    person.browser.resize(360)
     for colour in ("red", "green", "blue"):
         person.sees("#first [data-part=what]", f"{colour} paper")
         person.browser.click("#first [data-part=draw]")
     person.sees("#first", "It knows three colours now")
+    assert person.browser.run("return document.documentElement.scrollWidth") == 360
+    person.browser.resize(1280)
     assert person.photos() == {"blue paper": 8, "green paper": 8, "red paper": 8}
     person.browser.click("#first [data-part=done]")
     person.sees("#answers .answer h2")
     assert person.browser.run("return location.hash") == "#ask"
+    person.goes_to("teach")
+    person.sees("#teach-head h1", "Teach")
 
 
 def test_the_first_minute_works_with_the_webcam_and_can_be_left(
