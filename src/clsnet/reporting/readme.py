@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import operator
 import re
 import sys
+from functools import reduce
 from pathlib import Path
 
 from clsnet.errors import ClsnetError
@@ -67,7 +69,11 @@ def _value(results: Path, what: str) -> str:
     found = json.loads((results / name).read_text())
     value = found.get(keys)
     if "," in keys:
-        value = {key.replace("_", " "): found[key] for key in keys.split(",")}
+        paths = [key.split(".") for key in keys.split(",")]
+        value = {
+            " ".join(path).replace("_", " "): reduce(operator.getitem, path, found)
+            for path in paths
+        }
     if not isinstance(value, dict):
         return f"{value:.3f}\n"
     rows = {name: row if isinstance(row, dict) else {"": row} for name, row in value.items()}
