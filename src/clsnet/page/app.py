@@ -21,7 +21,7 @@ from clsnet.page import asking, downloads, openapi, teaching, telling
 from clsnet.page.guard import Guard
 from clsnet.page.refusals import HANDLERS, Refused
 from clsnet.page.session import Access, Session
-from clsnet.page.workbench import Workbench
+from clsnet.page.workbench import Workbench, use_little_memory
 
 HERE = Path(__file__).parent
 TEMPLATES = Jinja2Templates(HERE / "templates")
@@ -78,6 +78,7 @@ def _guarded(
 ) -> ASGIApp:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        use_little_memory()
         threading.Thread(target=bench.warm_up, daemon=True).start()
         try:
             yield

@@ -23,6 +23,7 @@ from clsnet.photos.predicting import Answering, opened
 
 Result = TypeVar("Result")
 SPARE = 2  # threads beside one per processor, to keep these busy
+MMAP_THRESHOLD, ARENA_MAX = -3, -8  # as malloc.h calls them
 Accuracies = dict[tuple[int, int], float]
 
 
@@ -124,6 +125,17 @@ class Workbench:
         except OSError:
             return ()
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def use_little_memory() -> None:
+    """Let the memory of large arrays return to the system as soon as they are gone.
+
+    glibc would keep more and more of it for later ones, in several pools.
+    """
+    with suppress(AttributeError, OSError, TypeError):  # other systems have no such function
+        library = ctypes.CDLL(None)
+        library.mallopt(MMAP_THRESHOLD, 2**20)
+        library.mallopt(ARENA_MAX, 2)
 
 
 def give_memory_back() -> None:
