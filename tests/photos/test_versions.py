@@ -2,6 +2,7 @@ import os
 import threading
 import time
 
+import filelock
 import pytest
 
 from clsnet.errors import ClsnetError
@@ -59,6 +60,35 @@ def test_of_many_writers_only_one_is_in_at_a_time(tmp_path):
     for thread in threads:
         thread.join()
     assert most == [1] * 20
+
+
+def test_a_lock_that_was_removed_while_it_was_opened_guards_nothing(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+    lock, plain, removed = tmp_path / ".m.lock", fcntl.flock, []
+
+    def flock(descriptor, operation):
+        if not removed:
+            removed.append(lock.unlink())  # by the process that had it before
+        return plain(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with changing(tmp_path / "m"):
+        assert removed
+        assert lock.exists()
+
+
+def test_the_lock_of_the_next_writer_stays(tmp_path, monkeypatch):
+    plain = filelock.FileLock.release
+
+    def release(lock, **options):
+        if lock.is_locked:
+            (tmp_path / ".m.lock").touch()  # by the next writer: ours is removed by now
+        return plain(lock, **options)
+
+    monkeypatch.setattr(filelock.FileLock, "release", release)
+    with changing(tmp_path / "m"):
+        pass
+    assert (tmp_path / ".m.lock").exists()
 
 
 def test_the_lock_of_a_killed_process_is_no_obstacle(tmp_path):
