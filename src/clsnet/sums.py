@@ -201,14 +201,16 @@ class Sums:
 
 
 def clipped(clip: float) -> Callable[[Batch], Batch]:
-    """Return what scales down the longer rows of a batch to a norm."""
+    """Return what scales down the longer rows of a batch to a norm; weights would undo that."""
 
     def shorter(batch: Batch) -> Batch:
-        A, *rest = batch
+        A, y, *weights = batch
+        if any((w != 1).any() for w in weights):
+            raise ClsnetError("clip is for samples and classes without weights.")
         A = double(A)
         xp = namespace(A)
         norms = xp.linalg.vector_norm(A, axis=1)
-        return A * (clip / xp.clip(norms, min=clip))[:, None], *rest
+        return A * (clip / xp.clip(norms, min=clip))[:, None], y
 
     return shorter
 

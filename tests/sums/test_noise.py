@@ -96,8 +96,11 @@ def test_what_cannot_be_promised_is_refused():
     for sums in (plain, short.with_noise(1, 1e-5)):
         with pytest.raises(ClsnetError, match=r"summarise\(..., clip=NORM\)"):
             sums.with_noise(1, 1e-5)
-    with pytest.raises(ClsnetError, match="without weights"):
-        taught.summarise([(X, Y, 1 + Y)], clip=1.0).with_noise(1, 1e-5)
+    hidden = np.where(Y == 0, 0.5, 1.0)
+    hidden[0] += np.sum(Y == 0) / 2  # the weights of a class sum up to its number of samples
+    for weights in (1 + Y, hidden):
+        with pytest.raises(ClsnetError, match="without weights"):
+            taught.summarise([(X, Y, weights)], clip=1.0)
     for epsilon, delta in ((0, 1e-5), (1, 0), (-1, 1e-5), (1, 2)):
         with pytest.raises(ClsnetError, match="use an epsilon above 0"):
             short.with_noise(epsilon, delta)
