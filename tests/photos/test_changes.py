@@ -122,10 +122,17 @@ def names_beside(model):
     return sorted(path.name for path in model.parent.iterdir() if "m.clsnet" in path.name)
 
 
+def leave_features(model):
+    """Leave what processes of torchrun leave when all of them are killed."""
+    model.with_name(".m.clsnet.restart").mkdir()
+    (model.with_name(".m.clsnet.restart") / "0-of-2-1-0.features").write_bytes(b"features")
+
+
 def test_purging_removes_the_version_before_and_what_a_crash_left(model, february):
     learn(model, february)
     for name in (".m.clsnet.01234567.tmp", ".m.clsnet.before", ".m.clsnet.lock"):
         model.with_name(name).write_bytes(model.read_bytes())
+    leave_features(model)
     gone = forget(model, ["square-r"], purge=True)
     assert gone.before is None
     assert names_beside(model) == ["m.clsnet"]
@@ -156,6 +163,22 @@ def test_info_names_what_lies_beside_and_puts_in_order_what_it_can(model, februa
         assert info(model).beside == [model.with_name("m.clsnet.undo"), left]
     predict(model, [february])
     assert not left.exists()
+
+
+def test_features_kept_for_a_restart_are_told_and_removed_by_the_next_run(
+    model, february, monkeypatch
+):
+    leave_features(model)
+    kept = model.with_name(".m.clsnet.restart")
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    with changing(model):
+        assert info(model).beside == [kept]
+    monkeypatch.delenv("TORCHELASTIC_RESTART_COUNT")
+    with changing(model):
+        assert info(model).beside == []
+    leave_features(model)
+    predict(model, [february])
+    assert not kept.exists()
 
 
 def test_cached_features_of_forgotten_photos_are_removed(model, january, tmp_path):

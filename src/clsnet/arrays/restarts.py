@@ -29,7 +29,7 @@ def surviving(folder: Path) -> Iterator[None]:
         yield
         return
     folder.mkdir(parents=True, exist_ok=True)
-    if told("TORCHELASTIC_RESTART_COUNT", 0) == 0:
+    if not is_again():
         _remove(folder)
     before, _folder, _calls = (_folder, _calls), folder, 0
     try:
@@ -39,6 +39,22 @@ def surviving(folder: Path) -> Iterator[None]:
     _remove(folder)
     with suppress(OSError):  # the last one to leave
         folder.rmdir()
+
+
+def folder_beside(path: Path) -> Path:
+    """Return where work on a file is kept.
+
+    Examples
+    --------
+    >>> folder_beside(Path("pets.clsnet")).name
+    '.pets.clsnet.restart'
+    """
+    return path.with_name(f".{path.name}.restart")
+
+
+def is_again() -> bool:
+    """Whether ``torchrun`` has started this process again."""
+    return told("TORCHELASTIC_RESTART_COUNT", 0) > 0
 
 
 def place() -> Path | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from clsnet import __version__
 from clsnet.arrays.ranks import rank
-from clsnet.arrays.restarts import surviving
+from clsnet.arrays.restarts import folder_beside, surviving
 from clsnet.data import TaskSequence
 from clsnet.errors import ClsnetError
 from clsnet.evaluation.answers import Answers
@@ -92,8 +92,7 @@ class Job:
             progress(0, "tuning", None)
             tuned = tune(method, tasks, self.seed, self.preset, options | kept, tried)
             options |= tuned.options
-        path = self.path(sequence)
-        with surviving(path.with_name(f".{path.stem}.restart")):
+        with surviving(folder_beside(self.path(sequence))):
             outcome = evaluate(
                 lambda: method.build(self.seed, self.preset, **options, **kept),
                 tasks,

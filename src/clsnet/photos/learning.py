@@ -13,7 +13,7 @@ import numpy as np
 
 from clsnet.arrays.blas import one_blas_thread
 from clsnet.arrays.ranks import alone, gathered, rank
-from clsnet.arrays.restarts import surviving
+from clsnet.arrays.restarts import folder_beside, surviving
 from clsnet.classifier.left_out import left_out_scores
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Backbone
@@ -166,7 +166,7 @@ def learn(
         found = Found.of(gathered(found.plain)[0])
         name = at_home(folder).resolve().name
         taught = opened(path, backbone, keep, [allow] if isinstance(allow, str) else allow)
-        with surviving(path.with_name(f".{path.name}.restart")):
+        with surviving(folder_beside(path)):
             return _learn(taught, path, name, found, self_contained, strict, report)
 
 

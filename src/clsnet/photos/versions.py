@@ -9,9 +9,11 @@ from __future__ import annotations
 import contextlib
 import filecmp
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from clsnet.arrays.restarts import folder_beside, is_again
 from clsnet.errors import ClsnetError
 from clsnet.model import Model
 from clsnet.storage.files import at_home, leftovers, sweep, write_atomically
@@ -27,7 +29,7 @@ def unfinished(path: Path) -> list[Path]:
     """List what killed processes left beside a model."""
     second = _second_name(path)
     others = [file for one in (path, second) for file in leftovers(one)]
-    return [*([second] if second.exists() else []), *others]
+    return [*filter(Path.exists, (second, folder_beside(path))), *others]
 
 
 def lying_beside(path: Path) -> list[Path]:
@@ -43,10 +45,12 @@ def put_in_order(path: Path) -> None:
     if unfinished(path):
         with contextlib.suppress(ClsnetError), locked(path, wait=0):
             _finish(path)
+            _remove_features(path)
 
 
 def remove_others(path: Path) -> None:
     """Remove the version before, and whatever else of the model lies beside it."""
+    _remove_features(path)
     for file in lying_beside(path):
         file.unlink(missing_ok=True)
 
@@ -66,6 +70,8 @@ def changing(path: Path, say: Callable[[str], None] | None = None) -> Iterator[P
     _check_writable(path)
     with locked(path, say):
         _finish(path)
+        if not is_again():
+            _remove_features(path)
         yield path
 
 
@@ -116,6 +122,11 @@ def _finish(path: Path) -> None:
         second.unlink(missing_ok=True)
     sweep(path)
     sweep(second)
+
+
+def _remove_features(path: Path) -> None:
+    """Remove what processes of ``torchrun`` kept for a restart that never came."""
+    shutil.rmtree(folder_beside(path), ignore_errors=True)
 
 
 def _check_writable(path: Path) -> None:
