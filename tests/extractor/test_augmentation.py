@@ -37,6 +37,15 @@ def test_connection_z_is_z_and_a_constant():
     assert np.array_equal(Augmentation("Z", constant=0.1).transform(Z), with_constant(Z, 0.1))
 
 
+def test_a_row_alone_is_rounded_as_in_a_pair():
+    """Else a class of one sample would be forgotten but for a trace in single precision."""
+    Z = samples(40, 400).astype(np.float32)
+    augmentation = fitted(Z=Z, connection="Z+G", groups=30, group_size=30)
+    for row in Z:
+        pair = augmentation.transform(np.stack([row, row]))
+        assert np.array_equal(augmentation.transform(row[None]), pair[:1])
+
+
 @pytest.mark.parametrize("activation", ACTIVATION)
 def test_connection_g_is_random_nodes_with_bias_behind_the_activation(activation):
     Z = samples(5)

@@ -203,9 +203,11 @@ class Augmentation:
     def transform(self, Z: Array) -> Array:
         """Return the representations of the chosen connection."""
         xp = namespace(Z)
-        Z = self._with_constant(Z)
         if self.connection == "Z":
-            return Z
+            return self._with_constant(Z)
+        if len(Z) == 1:  # a matrix of one row is multiplied in another order, and rounds otherwise
+            return self.transform(xp.concat([Z, Z]))[:1]
+        Z = self._with_constant(Z)
         nodes = self._groups(Z)
         if self.tanh_nodes:
             enhanced = xp.tanh(self._with_constant(nodes) @ self.tanh_weight)
