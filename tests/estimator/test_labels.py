@@ -30,3 +30,8 @@ def test_labels_that_differ_in_a_trailing_nul_are_refused(kind):
 def test_whole_numbers_that_no_array_holds_are_refused(labels):
     with pytest.raises(ClsnetError, match="more than 64 bits"):
         CLSNet(device="cpu").partial_fit(X, labels * 20)
+
+
+def test_a_label_that_no_file_could_hold_is_refused():
+    with pytest.raises(ClsnetError, match="a label has more than 10,000 letters"):
+        CLSNet(device="cpu").partial_fit(X, ["a", "b" * 10_001] * 20)

@@ -9,6 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from clsnet.errors import ClsnetError
+from clsnet.storage.schema import LONGEST
 
 
 def as_labels(y: Any) -> np.ndarray:
@@ -31,6 +32,8 @@ def as_labels(y: Any) -> np.ndarray:
         if len({isinstance(value, str) for value in y}) > 1:
             raise ClsnetError("labels mix text and numbers; use one kind for all.")
         y = label_array(y.tolist())
+    if y.dtype.kind == "U" and len(max(y, key=len, default="")) > LONGEST:
+        raise ClsnetError(f"a label has more than {LONGEST:,} letters; shorten it.")
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
     return np.asarray(y)

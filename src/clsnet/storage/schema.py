@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 SHOWN = 40
+LONGEST = 10_000  # letters of a text, such as a label
 LARGEST = 1e30
 """Numbers beyond this have no sensible square."""
 
@@ -77,7 +78,7 @@ def number(low: float = -LARGEST, high: float = LARGEST, *, above: bool = False)
     )
 
 
-def text(longest: int = 10_000, shortest: int = 0) -> Kind:
+def text(longest: int = LONGEST, shortest: int = 0) -> Kind:
     """Return the kind of texts of a length."""
     return Kind(
         f"a text of {shortest} to {longest} letters",
