@@ -3,6 +3,8 @@
 import importlib.util
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -188,3 +190,59 @@ def test_tasks_and_photos_of_a_restarted_run_are_not_read_again(shapes_folder, t
     np.testing.assert_allclose(found, alone.decision_function(X), atol=1e-8)
     assert not list(tmp_path.glob("**/*.features"))
     assert not (tmp_path / "tasks").exists()
+
+
+BENCHED = """
+import os, signal, sys
+from pathlib import Path
+from clsnet.arrays.ranks import rank
+from clsnet.cli import main
+from clsnet.extractor.extractor import Extractor
+
+folder = Path(sys.argv[1])
+runs, again = folder / "runs", os.environ.get("TORCHELASTIC_RESTART_COUNT")
+plain, seen = Extractor.transform, []
+
+def transform(self, samples):
+    if (runs / "Digits-10/2/ncm/0.json").exists() and len(samples) > 1:
+        seen.append(len(samples))
+        with (folder / f"log-{rank()}").open("a") as file:
+            file.write(f"{again} {len(samples)}\\n")
+        if again == "0" and rank() == 0 and len(seen) == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return plain(self, samples)
+
+if again is not None:
+    Extractor.transform = transform
+sys.argv = ["clsnet", "bench", "Digits-10/2", "--method", "ncm", "--method", "clsnet"]
+sys.argv += ["--jobs", "1", "--out", str(runs)]
+main()
+"""
+
+
+@torch_needed
+def test_a_benchmark_goes_on_from_its_finished_run_and_its_last_shard(tmp_path):
+    script = tmp_path / "benched.py"
+    script.write_text(BENCHED)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    done = torchrun(2, "--standalone", "--max-restarts", 1, script, tmp_path / "two")
+    assert done.returncode == 0, done.stderr
+    subprocess.run([sys.executable, script, tmp_path / "one"], check=True, capture_output=True)
+    for method in ("ncm", "clsnet"):
+        one, two = (
+            json.loads((tmp_path / name / f"runs/Digits-10/2/{method}/0.json").read_text())
+            for name in ("one", "two")
+        )
+        assert all(one[part] == two[part] for part in ("R", "independent", "answers"))
+    before, after = (
+        [
+            line.split()[1]
+            for line in (tmp_path / "two/log-0").read_text().splitlines()
+            if line[0] == n
+        ]
+        for n in "01"
+    )
+    assert len(before) == 3
+    assert before[0] not in after  # the first task of the second method, which was summed up
+    assert not list((tmp_path / "two").rglob("*.restart"))
