@@ -20,6 +20,7 @@ from clsnet.classifier.analytic import AnalyticClassifier
 from clsnet.classifier.column_sums import SharedBatch, column_sums
 from clsnet.classifier.merging import merged, renamed
 from clsnet.classifier.moving import moved
+from clsnet.classifier.ridge.standardised import warn_of_offsets
 from clsnet.classifier.rule import Rule, rule_of
 from clsnet.classifier.summed_task import refuse_two_kinds
 from clsnet.classifier.sums import Batch
@@ -175,8 +176,12 @@ class Model:
         """Yield representations of some rows of each batch, their labels and weights."""
         for batch in rebatch(batches, ROWS):
             X, y, *weights = rows_of(batch, mine)
-            if len(y):
-                yield self.extractor.transform(X), y, *weights
+            if not len(y):
+                continue
+            A = self.extractor.transform(X)
+            if self.classifier.intercept is not None:
+                warn_of_offsets(A[:, : X.shape[1]])
+            yield A, y, *weights
 
     def consolidated(self) -> Self:
         """Return the model with weights for everything learned."""

@@ -1,5 +1,8 @@
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.datasets import load_wine
 
 from clsnet import CLSNet
 
@@ -325,3 +328,13 @@ def test_a_parameter_that_makes_no_sense_later_on(model, next_task):
     np.testing.assert_array_equal(weights(model), before)
     model.set_params(curvature="full").partial_fit(*next_task)
     assert len(model.classes_) == 4
+
+
+def test_columns_whose_sums_cannot_tell_how_they_vary_are_told():
+    X, y = load_wine(return_X_y=True)
+    with pytest.warns(UserWarning, match="column 4 of these samples varies by less than"):
+        CLSNet(groups=1, device="cpu").partial_fit(X + 1e12 * (np.arange(13) == 4), y)
+    unmoved = np.hstack([1e9 * X, np.full((len(X), 1), 1e12)])  # large, and constant
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert CLSNet(groups=1, device="cpu").fit(unmoved, y).score(unmoved, y) > 0.95

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 
 from clsnet.arrays.devices import Array, namespace
@@ -14,6 +15,33 @@ CAUTION = 1.1  # columns of vectors hold outliers, whose leverage an average one
 LEAST_RIDGE = 1e-4  # what varies by less than 1 % of a column is taken for noise
 LEFT_BY_CENTRING = 1e-9  # of the trace: rounding, which 16 digits and `FAINT` leave at most
 FAINT = 1e-6  # of the mean square, added to the variance: what rounding would blur counts less
+
+
+def warn_of_offsets(X: Array) -> None:
+    """Warn of columns that vary, but by so little of their size that their sums cannot tell.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     warn_of_offsets(np.array([[5.0, 1e12], [6.0, 1e12 + 3]]))
+    >>> print(told[0].message)
+    column 1 of these samples varies by less than a 100,000th of its size, which is too little:
+    subtract the same number from it everywhere, in all tasks.
+    """
+    xp = namespace(X)
+    varies = xp.max(X, axis=0) > xp.min(X, axis=0)
+    middle = X[0]
+    lost = varies & (xp.max(xp.abs(X - middle), axis=0) < ROUNDING**0.5 * xp.abs(middle))
+    if bool(xp.any(lost)):
+        first = int(xp.argmax(xp.astype(lost, xp.int64)))
+        warnings.warn(
+            f"column {first} of these samples varies by less than a 100,000th of its size, which "
+            "is too little: subtract the same number from it everywhere, in all tasks.",
+            stacklevel=2,
+        )
 
 
 @dataclass(frozen=True)
