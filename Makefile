@@ -71,11 +71,11 @@ release: .venv-release/installed
 	PATH="$(CURDIR)/$(RELEASE):$$PATH" $(RELEASE)/python tools/release.py
 
 LOWEST ?= cli,vision,export,page,report,test
-# The oldest versions that the bounds of pyproject.toml allow.
+# The oldest versions that the bounds of pyproject.toml allow; the tests of an old Starlette need httpx.
 lowest: .venv-release/installed
 	$(RELEASE)/uv venv --quiet --clear --python $(PYTHON) .venv-lowest
 	$(RELEASE)/uv pip install --quiet --python $(OLDEST)/python --resolution lowest-direct \
-	    -e '.[$(LOWEST)]'
+	    -e '.[$(LOWEST)]' 'httpx>=0.27'
 	$(OLDEST)/python -m pytest -n $(WORKERS) --dist worksteal $(WITHOUT_TORCH)
 
 .venv/installed: EXTRAS := dev

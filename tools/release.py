@@ -57,6 +57,26 @@ sequence = load_sequence("Digits-10/5")
 tasks = sequence.tasks(sequence.order(seed=0, index=0))[:2]
 print(evaluate(lambda: get_method("ewc").build(seed=0), tasks, with_independent=False).metrics())
 """
+SERVERS = """
+import re, subprocess, sys, urllib.request
+from clsnet.photos import learn
+learn("m.clsnet", "photos/january")
+for words in (["serve", "m.clsnet"], ["page", "m.clsnet", "--no-browser"]):
+    command = [sys.executable, "-m", "clsnet", *words, "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        found = next(filter(None, (re.search("http:[^;\\s]+", line) for line in server.stdout)))
+        assert urllib.request.urlopen(found[0]).status == 200
+        server.terminate()
+"""
+SUMS = """
+import dask.bag, ray.data
+from sklearn.datasets import load_digits
+from clsnet import CLSNet
+from clsnet.engines import dask as engine, ray as other
+X, y = load_digits(return_X_y=True)
+parts = dask.bag.from_sequence([(X[:900], y[:900]), (X[900:], y[900:])], npartitions=2)
+assert CLSNet().learn_sums(engine.summarise(CLSNet(), parts)).score(X, y) > 0.95
+"""
 TRIALS = {
     CORE: FIT,
     "vision": LEARN.format(""),
@@ -64,8 +84,8 @@ TRIALS = {
     "formats": FORMATS,
     "export": "import onnx, onnxruntime",
     "report": "import jinja2, matplotlib",
-    "page": "import clsnet.page.app",
-    "engines": "import clsnet.engines.dask, clsnet.engines.ray, dask.bag, ray.data",
+    "page": SERVERS,
+    "engines": SUMS,
     "spark": "import clsnet.engines.spark, pyarrow, pyspark",
     "torch": GRADIENTS,
     "hub": "import onnxscript, transformers",

@@ -372,6 +372,7 @@ def test_a_damaged_row_is_one_line_or_made_anew(tmp_path, row):
     cache.rows(keys(range(4)), Counting(range(4)))
     with sqlite3.connect(cache.path) as database:
         database.execute("UPDATE features SET row = ? WHERE key = ?", (row, keys([2])[0]))
+    database.close()
     try:
         np.testing.assert_array_equal(
             cache.rows(keys(range(4)), Counting(range(4))), literal(range(4))
