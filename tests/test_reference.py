@@ -23,6 +23,14 @@ PUBLIC = {
     "clsnet.evaluation.store": ["read_runs"],
     "clsnet.evaluation.summaries": ["Summary", "summarise"],
     "clsnet.checks": ["check_method", "method_checks"],
+    "clsnet.memory": ["MemoryUse"],
+    "clsnet.engines.processes": ["summarise"],
+    "clsnet.engines.dask": ["summarise"],
+    "clsnet.engines.ray": ["summarise"],
+    "clsnet.engines.spark": ["summarise"],
+    "clsnet.engines.torchrun": ["ColumnShard", "learn_columns", "summarise"],
+    "clsnet.arrays.ranks": ["joined", "rank"],
+    "clsnet.arrays.restarts": ["surviving"],
 }
 """Modules, and the names in them that are public if they do not say so themselves."""
 REFERENCE = "\n".join(page.read_text("utf-8") for page in sorted(PAGES.glob("*.md")))
