@@ -47,10 +47,12 @@ def test_correct_says_what_moved_and_is_undone(run_warm, here):
         "Nothing to correct.",
     ]
     back = run_warm("undo", model).out
-    assert back.startswith("Undone: learned 1 photo of 1 class from here and gave 1 photo another")
+    assert back.startswith(
+        "Undone: learned 1 photo of 1 class from here and moved 1 photo to another"
+    )
     new = run_warm("correct", model, here / "january" / "square-r", "red", "--new")
     assert "square-r has no photo left: it is no longer a class.\n" in new.out
-    assert "Undone: gave 10 photos another class (" in run_warm("undo", model).out
+    assert "Undone: moved 10 photos to another class (" in run_warm("undo", model).out
 
 
 def test_single_photos_are_forgotten(run_warm, here):
@@ -63,7 +65,7 @@ def test_single_photos_are_forgotten(run_warm, here):
     assert done.out.splitlines()[:4] == [
         "Forgot square-b: 10 photos, its sums and its files' digests.",
         "Forgot 1 photo of square-r.",
-        "Forgot 10 photos of stripes-g: it has none left and is no longer a class.",
+        "Forgot 10 photos of stripes-g: the class has no photos left and was removed.",
         "1 class left: square-r.",
     ]
     assert run_warm("undo", model).out.startswith("Undone: forgot 2 classes and forgot 1 photo (")
@@ -82,7 +84,7 @@ def test_merge_says_what_came_together(run_warm, here):
     ]
     shutil.copy(parts[0], here / "copy.clsnet")
     same = run_warm("merge", parts[0], here / "copy.clsnet", "-o", parts[0], "--overwrite")
-    assert "30 photos learned by several of them: counted once." in same.out
+    assert "30 photos learned by several of them; counted once." in same.out
     assert run_warm("undo", parts[0]).out.startswith("Undone: the last change (")
 
 
@@ -94,9 +96,11 @@ def test_test_tells_figures_and_writes_a_page(run_warm, here):
     done = run_warm(*words)
     assert done.status == 0
     assert f"clsnet: the model has learned 30 photos of {folder}; on new photos" in done.err
-    assert "bird is no class of the model: " in done.out
+    assert "bird is not a class of the model: " in done.out
     (folder / "bird").rename(folder / "squares-r")
-    assert "squares-r is no class of the model (the nearest is square-r): " in run_warm(*words).out
+    assert (
+        "squares-r is not a class of the model (the nearest is square-r): " in run_warm(*words).out
+    )
     (folder / "squares-r").rename(folder / "bird")
     assert f"{folder / 'square-b' / 'moved.png'}: square-b taken for square-r, " in done.out
     assert done.out.splitlines()[-1] == f"Page: {here / 'page.html'}"
@@ -119,7 +123,7 @@ def test_sort_shows_does_and_undoes(run_warm, here):
     assert (shown.status, shown.err) == (0, "")
     assert f"  {folder / 'square-r' / '0.png'} -> {out / 'square-r' / '0.png'} (" in shown.out
     assert "Would copy 10 photos to " in shown.out
-    assert shown.out.splitlines()[-1] == "Nothing was done yet: --go does it."
+    assert shown.out.splitlines()[-1] == "Nothing was done yet; add --go to do it."
     assert not out.exists()
     done = run_warm(*words, "--go")
     assert done.out.splitlines()[-1] == f"clsnet sort --undo {out} puts everything back."
@@ -138,7 +142,10 @@ def test_sort_shows_does_and_undoes(run_warm, here):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("correct", "january.clsnet", "january", "squarer"), "nearest is 'square-r'; --new makes"),
+        (
+            ("correct", "january.clsnet", "january", "squarer"),
+            "nearest is 'square-r'; --new creates",
+        ),
         (("correct", "january.clsnet", "none.png", "square-r"), "there is no photo or folder"),
         (("correct", "none.clsnet", "january", "square-r"), "there is no model"),
         (("forget", "january.clsnet", "--photo", "february"), "was not learned by this model"),
@@ -151,7 +158,7 @@ def test_sort_shows_does_and_undoes(run_warm, here):
             "write MODEL:OLD=NEW",
         ),
         (("test", "january.clsnet", "none"), "cannot read the folder"),
-        (("test", "january.clsnet", "january", "-o", "january.clsnet"), "no name for a page"),
+        (("test", "january.clsnet", "january", "-o", "january.clsnet"), "not the name of a page"),
         (("sort", "january.clsnet", "january"), "name a model, photos to sort, and a folder"),
         (("sort", "january.clsnet", "january", "--into", "january"), "what is to be sorted"),
         (("sort", "--undo", "january", "--go"), "and nothing else"),

@@ -95,7 +95,7 @@ def test_a_killed_run_goes_on_to_the_same_weights(whole, photos, tmp_path, envir
 
     done = run_warm("pretrain", f"folder:{photos}", "--epochs", EPOCHS, "--out", out)
     assert done.status == 0, done.err
-    assert f"Going on from {out}.checkpoint" in done.out
+    assert f"Resuming from {out}.checkpoint" in done.out
     assert "epoch 1 of" not in done.out
     (about, state), (same_about, same_state) = read_weights(out), read_weights(whole[0])
     assert about == same_about
@@ -107,7 +107,7 @@ def test_an_interrupted_run_says_what_it_keeps(photos, tmp_path, environment):
     out = tmp_path / "w.safetensors"
     status, err = stop(environment, photos, out, signal.SIGINT)
     assert status == 130
-    assert f"{out}.checkpoint is kept: the same command goes on from it." in err
+    assert f"{out}.checkpoint is kept: the same command resumes from it." in err
     assert "Traceback" not in err
 
 
@@ -165,8 +165,8 @@ def test_what_cannot_be_written_is_not_trained(tmp_path, run_warm):
     file = tmp_path / "file"
     file.write_text("mine")
     for out, message in (
-        (file, "is there already"),
-        (tmp_path, "is there already"),
+        (file, "exists already"),
+        (tmp_path, "exists already"),
         (tmp_path / "w.pt", f"--out {tmp_path}/w.pt.safetensors"),
         (file / "w.safetensors", "cannot write"),
     ):

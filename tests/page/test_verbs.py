@@ -97,7 +97,7 @@ def test_a_correction_moves_and_undo_brings_back(page, send, photos, model):
     assert (unknown[0], unknown[1]["error"]["nearest"]) == (404, "red")
     assert send(page, "correct", learned[2:3], **{"class": "rad", "new": "true"})[0] == 200
     send(page, "undo")
-    assert send(page, "undo")[1]["undone"] == "Done again: gave 1 photo another class."
+    assert send(page, "undo")[1]["undone"] == "Done again: moved 1 photo to another class."
     verbs.undo(model)
     undone = page.get("/api/v1/info").json()
     assert {one["label"] for one in undone["classes"]} == {"blue", "green", "red"}

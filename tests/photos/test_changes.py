@@ -109,7 +109,7 @@ def test_info_says_what_sums_over_few_photos_give_away(model, february):
     learn(model, february)
     lines = info(model).inferable
     assert any("give away the features of each: square-g" in line for line in lines)
-    assert any("fewer photos than the 97 features" in line for line in lines)
+    assert any("fewer photos than features (97)" in line for line in lines)
 
 
 def test_info_of_another_model_is_refused(tmp_path, small):

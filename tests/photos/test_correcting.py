@@ -230,14 +230,14 @@ def refused(model):
 def test_a_class_that_is_not_there_is_named_with_the_nearest(model, january, refused):
     line = refused(lambda: correct(model, [january / "square-r" / "0.png"], "sqare-b"))
     assert line == (
-        "class 'sqare-b' is not known to this model; the nearest is 'square-b'; --new makes it."
+        "class 'sqare-b' is not known to this model; the nearest is 'square-b'; --new creates it."
     )
     line = refused(lambda: correct(model, [january / "square-r" / "0.png"], "bird"))
     assert line.startswith("class 'bird' is not known to this model, which knows square-b, ")
-    assert line.endswith("; --new makes it.")
+    assert line.endswith("; --new creates it.")
     for name in ("", " ", "a\0"):
         photo = [january / "square-r" / "0.png"]
-        assert "is no name for a class" in refused(
+        assert "cannot be the name of a class" in refused(
             lambda name=name, photo=photo: correct(model, photo, name, new=True)
         )
     assert "the nearest is 'stripes-g'" in refused(lambda: forget(model, ["stripe-g"]))
@@ -285,7 +285,7 @@ def test_a_full_disk_leaves_the_model_as_it_was(model, january, full_disk):
         lambda: correct(model, [january / "square-r" / "0.png"], "square-b"),
         lambda: forget(model, photos=[january / "square-r" / "0.png"]),
     ):
-        with full_disk(len(before) // 2), pytest.raises(ClsnetError, match="it is as it was"):
+        with full_disk(len(before) // 2), pytest.raises(ClsnetError, match="it is unchanged"):
             call()
         assert model.read_bytes() == before
         assert sorted(p.name for p in model.parent.iterdir() if "m.clsnet" in p.name) == [

@@ -96,6 +96,6 @@ def test_the_same_file_in_two_classes_stops_strict_learning_now_and_later(model,
     with pytest.raises(ClsnetError, match="nothing was learned") as caught:
         learn(fresh, january, backbone=tiny, strict=True)
     assert f"{twin} in square-r, which is the same file as {photo} in square-b" in str(caught.value)
-    with pytest.raises(ClsnetError, match="which was learned as square-b before"):
+    with pytest.raises(ClsnetError, match="which was learned as square-b already"):
         learn(model, january, strict=True)
     assert not fresh.exists()

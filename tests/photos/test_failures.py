@@ -30,7 +30,7 @@ def test_a_full_disk(model, february, full_disk):
     before = model.read_bytes()
     with (
         full_disk(len(before) // 2),
-        pytest.raises(ClsnetError, match="File too large; it is as it was"),
+        pytest.raises(ClsnetError, match="File too large; it is unchanged"),
     ):
         learn(model, february)
     unharmed(model, before)
@@ -75,7 +75,7 @@ def test_a_process_stopped_while_it_learns(model, february, environment, number)
     said = process.communicate()[1]
     if number == signal.SIGINT:
         assert process.returncode == 130
-        assert "m.clsnet is as it was" in said
+        assert "m.clsnet is unchanged" in said
         assert "Traceback" not in said
     else:
         assert process.returncode == -signal.SIGKILL

@@ -175,7 +175,7 @@ def test_classes_are_renamed_for_one_model(classes, tmp_path, tiny, keep):
     ("names", "line"),
     [
         ({"x": "y"}, "class 'x' is not known to "),
-        ({"square-r": " "}, "' ' is no name for a class"),
+        ({"square-r": " "}, "' ' cannot be the name of a class"),
         ({"square-r": "square-b"}, "cannot have two classes of the name 'square-b'"),
         ({"square-r": "x", "square-b": "x"}, "cannot have two classes of the name 'x'"),
     ],
@@ -214,7 +214,7 @@ def test_inputs_and_existing_files_are_not_overwritten(model, classes, tmp_path,
     before = model.read_bytes(), other.read_bytes()
     assert "is one of the models to merge" in complaint([model, other], model)
     (tmp_path / "there").write_bytes(b"something")
-    assert "is there already" in complaint([model, other], tmp_path / "there")
+    assert "exists already" in complaint([model, other], tmp_path / "there")
     assert (tmp_path / "there").read_bytes() == b"something"
     link = tmp_path / "link"
     link.symlink_to(other)

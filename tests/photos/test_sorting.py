@@ -207,7 +207,7 @@ def test_a_journal_of_anybody_moves_nothing_but_photos(model, inbox, tmp_path, e
     edit(journal["sorted"][0])
     (out / NAME).write_text(json.dumps(journal))
     before = files(out)
-    assert "is damaged or not a journal" in complaint(lambda: unsort(out))
+    assert "is damaged or no journal" in complaint(lambda: unsort(out))
     assert files(out) == before
 
 

@@ -117,7 +117,7 @@ def test_bad_input_is_one_line(model, january, tmp_path, full_disk):
     for call, line in (
         (lambda: photos.test(model, tmp_path / "none"), "cannot read the folder"),
         (lambda: photos.test(model, tmp_path / "empty"), "there is no photo in"),
-        (lambda: photos.test(model, january, page=model), "is no name for a page"),
+        (lambda: photos.test(model, january, page=model), "is not the name of a page"),
         (lambda: photos.test(tmp_path / "none", january), "cannot read"),
         (lambda: photos.test(model, january, page=tmp_path / "x" / "y.html"), "cannot write"),
     ):
@@ -125,6 +125,6 @@ def test_bad_input_is_one_line(model, january, tmp_path, full_disk):
             call()
         assert "\n" not in str(caught.value)
     (tmp_path / "old.html").write_text("old")
-    with full_disk(100), pytest.raises(ClsnetError, match="it is as it was"):
+    with full_disk(100), pytest.raises(ClsnetError, match="it is unchanged"):
         photos.test(model, january, page=tmp_path / "old.html")
     assert (tmp_path / "old.html").read_text() == "old"

@@ -1,4 +1,4 @@
-"""The command line; torch is imported only by the commands that compute."""
+"""The command line; torch is imported only by commands that need it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 
 def main() -> None:
-    """Run the command line: an error is one line and an exit status."""
+    """Run the command line; an error is reported as one line and an exit status."""
     share_cores()
     try:
         from clsnet.cli.app import app
@@ -34,9 +34,9 @@ def main() -> None:
 
 
 def share_cores() -> None:
-    """Let OpenMP's threads sleep while they wait; torch reads this when it is imported.
+    """Let OpenMP's threads sleep while they wait; read by torch when it is imported.
 
-    They spin by default, and where other work wants the cores, one photo then takes seconds.
+    By default they spin, and on a busy machine one photo then takes seconds.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 

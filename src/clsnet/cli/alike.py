@@ -1,4 +1,4 @@
-"""Many lines of one kind, told in one."""
+"""Grouping many lines of one kind into one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from clsnet.photos.wording import NAMED, listed
 
 
 def grouped(lines: Iterable[str]) -> list[str]:
-    """Return lines with those that differ only in their names as one, if they are many.
+    """Return lines; many that differ only in names become one.
 
-    What follows the first ``": "`` of a line is its kind, whatever the numbers in it.
+    The text after the first ``": "`` of a line is its kind; numbers in it do not matter.
 
     Examples
     --------

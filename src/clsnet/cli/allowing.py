@@ -1,4 +1,4 @@
-"""The option by which a person allows networks that a model's file refers to."""
+"""The option that allows networks to which a model's file refers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ AllowNetwork = Annotated[
         "--allow-network",
         metavar="NAME",
         help="A network that the file may refer to, such as hf:NAME, timm:NAME or "
-        "FILE.safetensors; it is refused otherwise. May be given several times.",
+        "FILE.safetensors; otherwise it is refused. May be repeated.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""Progress bars of long commands, each with a line of what was said last."""
+"""Progress bars of long commands, each with its latest message."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def bars(console: Console) -> Progress:
-    """Return bars with time elapsed and left; nothing where nobody looks."""
+    """Return bars with time elapsed and left; nothing is shown unless a terminal is there."""
     from rich.progress import (
         BarColumn,
         Progress,
@@ -39,7 +39,7 @@ def bars(console: Console) -> Progress:
 
 @contextmanager
 def loading(console: Console) -> Iterator[Report]:
-    """Yield what a data set is told to report to while it is loaded: one bar."""
+    """Yield a progress callback that shows one bar while a data set is loaded."""
     with bars(console) as progress:
         bar = progress.add_task("", total=None, said="")
 

@@ -1,4 +1,4 @@
-"""``clsnet bench``: learn a task sequence and print what the paper prints."""
+"""``clsnet bench``: learn a task sequence and print the paper's metrics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Preset(enum.StrEnum):
 
 
 class Protocol(enum.StrEnum):
-    """How test samples are shown."""
+    """How test samples are presented."""
 
     agnostic = enum.auto()
     demo = enum.auto()
@@ -51,18 +51,25 @@ def bench(
     ] = None,
     orders: Annotated[
         int,
-        typer.Option(min=1, help="Random class orders; one is enough where they do not matter."),
+        typer.Option(
+            min=1,
+            help="Number of random class orders; methods whose answers do not depend on the "
+            "order run one.",
+        ),
     ] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Seed of orders and models.")] = 0,
-    out: Annotated[Path, typer.Option(help="Folder for results, one JSON file a run.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for results, one JSON file per run.")] = Path(
         "runs"
     ),
     preset: Annotated[
-        Preset, typer.Option(help="Features of clsnet and the analytic methods for images.")
+        Preset, typer.Option(help="Features for images, used by clsnet and the analytic methods.")
     ] = Preset.fast,
     protocol: Annotated[
         Protocol,
-        typer.Option(help="agnostic is honest; demo re-creates the authors' leaking evaluation."),
+        typer.Option(
+            help="agnostic tells the model nothing about the task; demo repeats the authors' "
+            "leaking evaluation."
+        ),
     ] = Protocol.agnostic,
     tune: Annotated[
         bool,
@@ -88,11 +95,14 @@ def bench(
         ),
     ] = None,
     cache: Annotated[
-        Path | None, typer.Option(help="Folder to keep the network's outputs in, for other runs.")
+        Path | None,
+        typer.Option(help="Folder in which to cache the network's outputs for other runs."),
     ] = None,
     allow_seen: Annotated[
         bool,
-        typer.Option("--allow-seen", help="Test on classes that the network was pretrained on."),
+        typer.Option(
+            "--allow-seen", help="Permit testing on classes that the network was pretrained on."
+        ),
     ] = False,
     data: Annotated[
         Path | None, typer.Option(help="Folder that holds the data set's files.")
@@ -106,7 +116,7 @@ def bench(
 ) -> None:
     """Learn a task sequence with one or more methods, and compare with the paper.
 
-    Finished runs are kept in --out; the same command goes on where it was stopped.
+    Finished runs are kept in --out; the same command resumes an interrupted benchmark.
     """
     from clsnet.arrays.ranks import n_ranks, rank
     from clsnet.cli.console import PlainConsole

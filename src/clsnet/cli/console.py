@@ -1,4 +1,4 @@
-"""Tables, colours and progress; names in them are text."""
+"""Tables, colours and progress; names in them are never read as markup."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDTH = 80
 
 
 class PlainConsole(Console):
-    r"""A console whose control characters are its own; no markup is read from what it prints.
+    r"""A console that prints text without control characters or markup.
 
     Examples
     --------
@@ -38,5 +38,5 @@ class PlainConsole(Console):
             yield Segment(text if control else plain(text, "\n"), style, control)
 
     def tell(self, text: object, style: str | None = None) -> None:
-        """Print one line, however long."""
+        """Print one line of any length, unwrapped."""
         self.print(plain(text), style=style, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""``clsnet correct``: give photos the class that they should have."""
+"""``clsnet correct``: correct the class of photos."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ def correct(
     model: Annotated[Path, typer.Argument(help="File of the model.")],
     photos: Annotated[
         list[Path],
-        typer.Argument(metavar="PHOTO...", help="Photos, and folders of photos, of one class."),
+        typer.Argument(metavar="PHOTO...", help="Photos and folders of photos, of one class."),
     ],
-    label: Annotated[str, typer.Argument(metavar="CLASS", help="The class that they show.")],
-    new: Annotated[bool, typer.Option("--new", help="The class may be a new one.")] = False,
+    label: Annotated[str, typer.Argument(metavar="CLASS", help="The right class.")],
+    new: Annotated[bool, typer.Option("--new", help="Allow a new class.")] = False,
     allow_network: AllowNetwork = None,
 ) -> None:
-    """Correct the class of photos, exactly as if they had been learned that way.
+    """Correct the class of photos, exactly as if they had been learned that way from the start.
 
-    Photos that were learned as something else move; others are learned. It needs the very files
-    that were learned. clsnet undo takes it back.
+    Photos that were learned as another class are moved; others are learned. The files must be the
+    ones that were learned. clsnet undo reverts it.
     """
     from clsnet.cli.console import PlainConsole
     from clsnet.cli.output import echo, say
@@ -43,7 +43,7 @@ def correct(
         was = "was" if done.known == 1 else "were"
         echo(f"{many(done.known, 'photo')} {was} learned as {done.label} already.")
     for old in done.gone:
-        echo(f"{old} has no photo left: it is no longer a class.")
+        echo(f"{old} has no photos left and was removed.")
     if done.moved or done.learned:
         echo(f"Model: {model}")
     else:

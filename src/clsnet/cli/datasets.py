@@ -1,10 +1,10 @@
-"""``clsnet datasets``: what a sequence can be made of."""
+"""``clsnet datasets``: the data sets of task sequences."""
 
 from __future__ import annotations
 
 
 def datasets() -> None:
-    """List every data set, its size, and whether it is here already.
+    """List all data sets, their sizes, and whether they are on this machine.
 
     A sequence is DATASET-C/T: C classes in T tasks; or folder:PATH/T, a folder
     that holds one folder of images for each class. "bring it": put the files that are named

@@ -1,4 +1,4 @@
-"""``clsnet export``: write a model for other programs."""
+"""``clsnet export``: write a model as ONNX."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def export(
     out: Annotated[Path, typer.Argument(help="ONNX file to write.")],
     allow_network: AllowNetwork = None,
 ) -> None:
-    """Write a model as one ONNX file, which answers as clsnet predict does.
+    """Write a model as one ONNX file that gives the same answers as clsnet predict.
 
-    It takes a decoded photo of any size, and gives probabilities, how familiar each photo is, and
-    whether it is one of the known classes. Names of the classes, and how to prepare a photo, are
-    in its metadata.
+    Its input is a decoded photo of any size. Its outputs are probabilities, how familiar the photo
+    is, and whether it is one of the known classes. Its metadata hold the names of the classes and
+    how to prepare a photo.
     """
     from clsnet.cli.output import echo
     from clsnet.photos import export as export_model
@@ -30,6 +30,6 @@ def export(
     echo("Input: images, a decoded photo of any size, bytes of shape (n, height, width, channels).")
     echo("Outputs: probabilities, familiarity, known.")
     if done.difference is None:
-        echo("Not checked: that needs onnxruntime (pip install 'clsnet[export]').")
+        echo("Not checked: the check needs onnxruntime (pip install 'clsnet[export]').")
     else:
-        echo(f"Checked: in ONNX Runtime probabilities differ by {done.difference:.0e} at most.")
+        echo(f"Checked in ONNX Runtime: probabilities differ by at most {done.difference:.0e}.")

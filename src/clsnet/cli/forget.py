@@ -34,13 +34,16 @@ def forget(
     ] = False,
     cache: Annotated[
         Path | None,
-        typer.Option(help="Folder of clsnet bench --cache, to remove features of the photos from."),
+        typer.Option(
+            help="Feature cache (clsnet bench --cache) from which to remove the features of "
+            "the photos."
+        ),
     ] = None,
     allow_network: AllowNetwork = None,
 ) -> None:
     """Forget classes; except for dates, the file becomes that of a model that never saw them.
 
-    Or forget single photos: the weights become those of a model that never saw them.
+    With --photo, forget single photos: the weights become those of a model that never saw them.
     """
     from clsnet.cli.console import PlainConsole
     from clsnet.cli.output import echo, say
@@ -62,13 +65,15 @@ def forget(
     for label, n in gone.counts.items():
         echo(f"Forgot {label}: {many(n, 'photo')}, its sums and its files' digests.")
     for label, n in gone.photos.items():
-        last = "" if label in gone.left else ": it has none left and is no longer a class"
+        last = "" if label in gone.left else ": the class has no photos left and was removed"
         echo(f"Forgot {many(n, 'photo')} of {label}{last}.")
     if cache:
         echo(f"Removed the cached features of {many(gone.cached, 'photo')}.")
     echo(f"{many(len(gone.left), 'class')} left: {', '.join(gone.left) or '-'}.")
     echo(f"The file went from {gone.size_before:,} to {gone.size:,} bytes.")
     if gone.before:
-        echo(f"{gone.before} still knows all, for clsnet undo; --purge removes it.")
+        echo(
+            f"{gone.before} still holds the previous version, for clsnet undo; --purge removes it."
+        )
     else:
-        echo("Nothing else of it is left beside the file.")
+        echo("No other file beside the model still holds it.")

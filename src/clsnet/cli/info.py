@@ -1,4 +1,4 @@
-"""``clsnet info``: what a model is, and what it keeps."""
+"""``clsnet info``: describe a model."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def info(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the model card as JSON.")] = False,
 ) -> None:
-    """Tell what a model knows, what its file keeps in bytes, and what could be inferred from it.
+    """Show what a model knows, what its file contains in bytes, and what that reveals.
 
-    It also names files beside the model that still hold older versions of it. A model card says
-    what the model knows, how well, on what evidence, and what it cannot tell.
+    It also names files beside the model that hold older versions of it. A model card says what the
+    model knows, how well, on what evidence, and what it cannot tell.
     """
     if as_card or as_json:
         _print_card(model, as_json)

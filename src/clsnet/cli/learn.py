@@ -20,7 +20,9 @@ def learn(
     model: Annotated[
         Path, typer.Argument(help="File of the model; it is created if it does not exist.")
     ],
-    folder: Annotated[Path, typer.Argument(help="Holds one folder of photos for each class.")],
+    folder: Annotated[
+        Path, typer.Argument(help="Folder that holds one folder of photos for each class.")
+    ],
     preset: Annotated[
         str | None,
         typer.Option(
@@ -53,10 +55,10 @@ def learn(
     ] = False,
     strict: Annotated[
         bool,
-        typer.Option("--strict", help="Learn nothing if the class of a photo may be wrong."),
+        typer.Option("--strict", help="Learn nothing if the class of any photo looks wrong."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be learned.")
+        bool, typer.Option("--dry-run", help="Only print what would be learned.")
     ] = False,
     allow_network: AllowNetwork = None,
 ) -> None:
@@ -93,7 +95,7 @@ def learn(
                 allow=allow_network or (),
             )
     except KeyboardInterrupt:
-        say(f"{model} is as it was.")
+        say(f"{model} is unchanged.")
         raise
     except DoubtfulLabels as error:
         _print_doubts(console, error.doubts, len(error.doubts))

@@ -1,4 +1,4 @@
-"""``clsnet merge``: make one model of several."""
+"""``clsnet merge``: merge models into one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def merge(
     models: Annotated[
         list[Path],
         typer.Argument(
-            metavar="MODEL MODEL...", help="Files of two models or more, or of sums (Sums.save)."
+            metavar="MODEL MODEL...", help="Files of two or more models, or of sums (Sums.save)."
         ),
     ],
     out: Annotated[Path, typer.Option("-o", "--out", help="File to write.")],
@@ -24,23 +24,22 @@ def merge(
         list[str] | None,
         typer.Option(
             metavar="MODEL:OLD=NEW",
-            help="Call a class of one of the models by another name. May be given several times.",
+            help="Rename a class of one of the models first. May be repeated.",
         ),
     ] = None,
     overwrite: Annotated[
         bool,
         typer.Option(
-            "--overwrite", help="The file to write may be there; clsnet undo brings it back."
+            "--overwrite", help="Allow the output file to exist; clsnet undo restores it."
         ),
     ] = False,
     allow_network: AllowNetwork = None,
 ) -> None:
-    """Merge models into the one that saw the photos of all; no photo is needed.
+    """Merge models into the model that would have learned the photos of all; no photo is needed.
 
-    Classes of equal name become one. The models must have the same network and settings. Photos
-    that two of them learned count once, if one of the two learned no others of that class.
-
-    Files of sums are added up to one of them; a model beside them learns them.
+    Classes of the same name become one. The models must have the same network and settings. Photos
+    that two models learned count once, if one of the two learned no other photos of that class.
+    Files of sums are added up; a model given with them learns them.
     """
     from clsnet.cli.alike import grouped
     from clsnet.cli.output import echo, say
@@ -61,7 +60,7 @@ def merge(
     total = many(sum(done.counts.values()), "photo")
     echo(f"Merged {len(models)} models: {total} of {many(len(done.counts), 'class')}.")
     if done.shared:
-        echo(f"{many(done.shared, 'photo')} learned by several of them: counted once.")
+        echo(f"{many(done.shared, 'photo')} learned by several of them; counted once.")
     echo(f"Model: {out}")
 
 
@@ -81,7 +80,7 @@ def _merge_sums(
     if rename:
         raise ClsnetError("--rename is for models, not for sums.")
     if out.exists() and not overwrite:
-        raise ClsnetError(f"{out} is there already; choose another name, or add --overwrite.")
+        raise ClsnetError(f"{out} exists already; choose another name, or add --overwrite.")
     for line in merge_sums(files, out, allow):
         echo(line)
 

@@ -1,10 +1,10 @@
-"""``clsnet methods``: what can be benchmarked."""
+"""``clsnet methods``: the methods that can be benchmarked."""
 
 from __future__ import annotations
 
 
 def methods() -> None:
-    """List every method: its family, what it keeps of old tasks, and its reference."""
+    """List all methods: family, what they keep of old tasks, and reference."""
     from rich.table import Table
 
     from clsnet.cli.console import PlainConsole

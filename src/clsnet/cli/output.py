@@ -1,4 +1,4 @@
-"""The one way out: no control character of a file or a name reaches the terminal."""
+"""All output: no control character of a file or a name reaches the terminal."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def plain(text: object, kept: str = "") -> str:
-    r"""Return a text on one line, with a sign in place of whatever a terminal would not print.
+    r"""Return a text on one line, with a sign for each unprintable character.
 
     Parameters
     ----------
     text
-        Of any origin: a name, a path, an error, a string of a file.
+        From any source: a name, a path, an error, a string of a file.
     kept
         Characters that stay as they are.
 
@@ -32,7 +32,7 @@ def plain(text: object, kept: str = "") -> str:
 
 
 def cell(text: object) -> str:
-    """Return a cell of a CSV file that no spreadsheet takes for a formula.
+    """Return a CSV cell that no spreadsheet will run as a formula.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def say(line: object) -> None:
 
 
 class PlainStream:
-    """A text stream that writes printable characters and line ends, and a sign for all others."""
+    """A text stream that writes a sign for each unprintable character except line ends."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
@@ -77,7 +77,7 @@ class PlainStream:
 
 
 def protect_streams() -> None:
-    """Let everything that this process prints from now on be plain, warnings in one line."""
+    """Protect everything that this process prints from now on; warnings become one line."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, PlainStream):

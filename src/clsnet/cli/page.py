@@ -1,4 +1,4 @@
-"""``clsnet page``: teach and ask in the browser."""
+"""``clsnet page``: the photo tool in the browser."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from clsnet.cli.allowing import AllowNetwork
 
 def page(
     model: Annotated[
-        Path, typer.Argument(help="File of the model; made when the first class is taught.")
+        Path,
+        typer.Argument(help="File of the model; it is created when the first class is taught."),
     ] = Path("photos.clsnet"),
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Where to serve; 0 is any that is free.")
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 chooses a free one.")
     ] = 0,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Only print the address.")
+        bool, typer.Option("--no-browser", help="Only print the link, and open no browser.")
     ] = False,
     allow_network: AllowNetwork = None,
 ) -> None:
-    """Teach a model and ask it in the browser, on this machine alone.
+    """Teach a model and ask it in the browser, on this machine only.
 
-    The printed link works once, for one browser. Photos are sent to this process and nowhere else,
-    and none is kept. Other commands may work on the same model meanwhile. Ctrl-C ends it.
+    The printed link works once, for one browser. Photos are sent to this process only, and none is
+    kept. Other commands can use the same model meanwhile. Ctrl-C stops it.
     """
     from clsnet.cli.output import echo
     from clsnet.extras import needed

@@ -1,4 +1,4 @@
-"""``clsnet predict``: say what photos show."""
+"""``clsnet predict``: classify photos."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NONE = "none of these"
 
 def predict(
     model: Annotated[Path, typer.Argument(help="File of the model.")],
-    paths: Annotated[list[Path], typer.Argument(help="Photos, and folders of photos.")],
+    paths: Annotated[list[Path], typer.Argument(help="Photos and folders of photos.")],
     top: Annotated[int, typer.Option(min=1, help="How many classes to name.")] = 1,
     reject: Annotated[
         float,
@@ -36,10 +36,10 @@ def predict(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     allow_network: AllowNetwork = None,
 ) -> None:
-    """Name the class of each photo, with a probability, or say that it is none of these.
+    """Name the class of each photo with its probability, or say that it is none of these.
 
-    A probability says which class it is, if it is one of the known ones. Exit status 1 means that
-    some photos could not be read.
+    Probabilities assume that the photo shows one of the known classes. The exit status is 1 if some
+    photos could not be read.
     """
     from clsnet.cli.alike import grouped
     from clsnet.cli.console import PlainConsole

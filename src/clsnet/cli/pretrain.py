@@ -1,4 +1,4 @@
-"""``clsnet pretrain``: base initialisation of a network on classes that no task brings."""
+"""``clsnet pretrain``: train a network on classes that no task uses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pretrain(
         ),
     ],
     out: Annotated[
-        Path, typer.Option(help="FILE.safetensors for the weights, which must not be there yet.")
+        Path, typer.Option(help="FILE.safetensors for the weights; it must not exist yet.")
     ],
     backbone: Annotated[str, typer.Option(help="resnet18 or resnet50.")] = "resnet18",
     objective: Annotated[
@@ -36,7 +36,10 @@ def pretrain(
         int, typer.Option(min=0, help="Seed of the training, and of the sequence's classes.")
     ] = 0,
     size: Annotated[
-        int | None, typer.Option(min=8, help="Side length of images, if not their own.")
+        int | None,
+        typer.Option(
+            min=8, help="Side length to which images are resized; by default they keep their size."
+        ),
     ] = None,
     data: Annotated[
         Path | None, typer.Option(help="Folder that holds the data set's files.")
@@ -48,7 +51,7 @@ def pretrain(
 ) -> None:
     """Train a network from scratch on the classes that a task sequence does not use.
 
-    Unfinished training is kept beside the weights; the same command goes on where it was stopped.
+    A checkpoint is kept beside the weights; the same command resumes interrupted training.
     """
     from clsnet.cli.console import PlainConsole
     from clsnet.cli.output import say
@@ -65,14 +68,16 @@ def pretrain(
     known_backbone(backbone)
     watched = known_objective(objective).watched
     if out.exists():
-        raise ClsnetError(f"{out} is there already: move it away, or name another --out.")
+        raise ClsnetError(f"{out} exists already: move it, or choose another --out.")
     if out.suffix != ".safetensors":  # by which --backbone knows it
-        raise ClsnetError(f"weights need a name that ends so: --out {out}.safetensors")
+        raise ClsnetError(
+            f"the name of the weights has to end with .safetensors: --out {out}.safetensors"
+        )
     check_writable(out.parent)
     checkpoint = out.with_name(f"{out.name}.checkpoint")
     console = PlainConsole()
     if checkpoint.exists():
-        console.tell(f"Going on from {checkpoint}")
+        console.tell(f"Resuming from {checkpoint}")
     try:
         with bars(console) as progress:
             reading = progress.add_task("loading", total=None, said="")
@@ -107,7 +112,7 @@ def pretrain(
             )
     except KeyboardInterrupt:
         if checkpoint.exists():
-            say(f"{checkpoint} is kept: the same command goes on from it.")
+            say(f"{checkpoint} is kept: the same command resumes from it.")
         raise
     write_weights(out, about, state)
     checkpoint.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""``clsnet report``: finished runs as one page to read."""
+"""``clsnet report``: write a page about finished runs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of clsnet bench --out.")],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="The page to write; FILE.md holds the tables alone."),
+        typer.Option("--output", "-o", help="The page to write; FILE.md gets the tables only."),
     ] = Path("report.html"),
 ) -> None:
-    """Make one self-contained HTML page from every run in a folder and below it.
+    """Write one self-contained HTML page about all runs in a folder and its subfolders.
 
-    Its figures are also written as SVG and PNG files, to a folder beside the page. Runs of several
-    seeds, and of methods on the same test samples, are put together wherever they lie below it.
+    Figures are also written as SVG and PNG files, to a folder beside the page. Runs of several
+    seeds, and of methods on the same test samples, are combined wherever they are in the folder.
     """
     from clsnet.cli.output import echo, say
     from clsnet.errors import ClsnetError

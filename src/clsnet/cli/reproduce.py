@@ -22,34 +22,42 @@ if TYPE_CHECKING:
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME ...]", help="Experiments, or all; none to list them."),
+        typer.Argument(
+            metavar="[NAME ...]",
+            help="Names of experiments, or all; without a name, they are listed.",
+        ),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
         "reproduction.html"
     ),
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="A reduced version of everything, in minutes on two cores."),
+        typer.Option(
+            "--quick", help="Run a reduced version of everything, in minutes on two cores."
+        ),
     ] = False,
     source: Annotated[
         Path | None,
         typer.Option("--from", help="Folder of finished runs to use; nothing is computed."),
     ] = None,
     out: Annotated[
-        Path, typer.Option(help="Folder for runs; the same command goes on where it was stopped.")
+        Path, typer.Option(help="Folder for runs; the same command resumes interrupted work.")
     ] = Path("runs/reproduce"),
     data: Annotated[
         Path | None, typer.Option(help="Folder that holds the data sets' files.")
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Runs side by side; 1 if quick, else one a core.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of parallel runs; by default 1 with --quick, otherwise one per core.",
+        ),
     ] = None,
 ) -> None:
-    """Make the tables and figures of the paper, each next to the published one.
+    """Reproduce the tables and figures of the paper, each beside the published one.
 
-    Without a name the experiments are listed. Finished runs are kept in --out, so an interrupted
-    command goes on where it was stopped. A data set that is missing is named, and the other
-    experiments go on.
+    Finished runs are kept in --out, so the same command resumes after an interruption. Missing data
+    sets are named, and the other experiments continue.
     """
     from clsnet.cli.console import PlainConsole
     from clsnet.errors import ClsnetError
@@ -127,7 +135,7 @@ def _computed(
     workers: int,
     console: PlainConsole,
 ) -> Found:
-    """Compute what is not kept yet; a problem with one sequence or method stops no other."""
+    """Compute what is missing; a failure of one sequence or method stops no other."""
     from clsnet.errors import ClsnetError
     from clsnet.evaluation.store import check_writable, read_run
     from clsnet.experiments.found import Found

@@ -1,4 +1,4 @@
-"""Jobs of a benchmark: those that are stored are found, the others run, with bars or lines."""
+"""Running the jobs of a benchmark, with progress; stored runs are not repeated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run_jobs(
     workers: int,
     console: PlainConsole,
 ) -> tuple[list[dict[str, Any]], list[Finished]]:
-    """Run what is not there yet; return all runs, each with its file, and the jobs that failed."""
+    """Run the jobs without a stored result; return all runs with their files, and failed jobs."""
     from clsnet.evaluation.pool import run_all
     from clsnet.evaluation.protocol import TESTED
 
@@ -67,6 +67,6 @@ def run_jobs(
 
 
 def name_of(job: Job) -> str:
-    """Name a job: its method, its options but for the network, its order."""
+    """Return the name of a job: its method, its options except the network, its order."""
     options = [f"{name}={value}" for name, value in job.options if name != "backbone"]
     return ", ".join([job.method, *options, f"order {job.index}"])

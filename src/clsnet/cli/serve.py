@@ -1,4 +1,4 @@
-"""``clsnet serve``: answer programs over HTTP."""
+"""``clsnet serve``: an HTTP API for programs."""
 
 from __future__ import annotations
 
@@ -13,24 +13,34 @@ from clsnet.cli.allowing import AllowNetwork
 def serve(
     model: Annotated[Path, typer.Argument(help="File of the model.")],
     host: Annotated[
-        str, typer.Option(help="Where to serve; any but this machine alone needs a token.")
+        str,
+        typer.Option(
+            help="Host name or address to listen on; any other than this machine needs a token."
+        ),
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Where to serve; 0 is any that is free.")
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 chooses a free one.")
     ] = 0,
     token_file: Annotated[
         Path | None,
-        typer.Option(help="File with the token that programs have to send: Bearer TOKEN."),
+        typer.Option(
+            help="File with the token that programs have to send (Authorization: Bearer TOKEN)."
+        ),
     ] = None,
     teach: Annotated[
-        bool, typer.Option("--teach", help="Let programs change the model; otherwise only ask.")
+        bool,
+        typer.Option(
+            "--teach", help="Let programs change the model, too; otherwise they can only ask."
+        ),
     ] = False,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that answer.")] = 1,
+    workers: Annotated[
+        int, typer.Option(min=1, max=64, help="Number of processes that answer.")
+    ] = 1,
     allow_network: AllowNetwork = None,
 ) -> None:
-    """Serve the API of the page alone, for programs: POST /api/v1/predict and so on.
+    """Serve the API of the page, for programs: POST /api/v1/predict and others.
 
-    GET /api documents it. Photos are multipart fields named file, several at once. Ctrl-C ends it.
+    GET /api documents it. Photos are sent as multipart fields named file. Ctrl-C stops it.
     """
     from clsnet.cli.output import echo
     from clsnet.extras import needed

@@ -1,4 +1,4 @@
-"""What the commands for photos print, alike."""
+"""Output that the photo commands share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORTH_TELLING = 0.01  # share of the photos of a class
 def told_expectation(
     expectation: Expectation | None, counts: dict[str, int], most: int | None = PAIRS
 ) -> list[str]:
-    """Return lines that say what to expect, given the photos of each class."""
+    """Return lines about the estimated accuracy, given the number of photos of each class."""
     accuracy = None if expectation is None else expectation.accuracy(counts)
     if expectation is None or accuracy is None:
         return ["Too few photos or classes for an estimate of the accuracy."]
@@ -35,7 +35,7 @@ def told_expectation(
 
 @contextmanager
 def progress(console: Console) -> Iterator[Callable[[str, int, int], None]]:
-    """Show a bar with rate and time left while photos are read, in a terminal."""
+    """Show a bar with speed and time left while photos are read, in a terminal."""
     if not console.is_terminal:
         yield lambda stage, done, total: None
         return

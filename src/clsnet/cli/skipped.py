@@ -1,4 +1,4 @@
-"""What the commands on data sets print of files that cannot be read, alike."""
+"""Reporting files of data sets that cannot be read."""
 
 from __future__ import annotations
 

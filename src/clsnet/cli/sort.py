@@ -15,27 +15,30 @@ from clsnet.errors import ClsnetError
 def sort(
     model: Annotated[Path | None, typer.Argument(help="File of the model.")] = None,
     paths: Annotated[
-        list[Path] | None, typer.Argument(metavar="PATH...", help="Photos, and folders of photos.")
+        list[Path] | None, typer.Argument(metavar="PATH...", help="Photos and folders of photos.")
     ] = None,
     into: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder for the folders of the classes.")
+        Path | None, typer.Option(metavar="DIR", help="Folder in which each class gets a folder.")
     ] = None,
-    move: Annotated[bool, typer.Option("--move", help="Move photos instead of copying.")] = False,
+    move: Annotated[
+        bool, typer.Option("--move", help="Move photos instead of copying them.")
+    ] = False,
     go: Annotated[bool, typer.Option("--go", help="Do it.")] = False,
     reject: Annotated[
-        float, typer.Option(min=0, max=0.99, help="As for clsnet predict; 0: nothing is unsure.")
+        float,
+        typer.Option(min=0, max=0.99, help="As for clsnet predict; with 0 nothing goes to unsure."),
     ] = 0.05,
     undo: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Put back what was last sorted into this folder."),
+        typer.Option(metavar="DIR", help="Undo the last sorting into this folder."),
     ] = None,
     allow_network: AllowNetwork = None,
 ) -> None:
     """Sort photos into one folder per class; photos that fit no class go to unsure.
 
-    Without --go, only say what would be done, photo by photo. Nothing is overwritten: a name that
-    is taken gets a number. Photos that cannot be read stay where they are; exit status 1 means
-    that there were some. --undo puts back what was moved, and removes unchanged copies.
+    Without --go, it only prints what would be done with each photo. Nothing is overwritten: a name
+    that is taken gets a number. Photos that cannot be read stay where they are, and the exit status
+    is then 1. --undo moves photos back and removes unchanged copies.
     """
     if undo:
         if model or paths or into or move or go:
@@ -89,7 +92,7 @@ def _sort(
     elif go:
         echo(f"clsnet sort --undo {into} puts everything back.")
     else:
-        echo("Nothing was done yet: --go does it.")
+        echo("Nothing was done yet; add --go to do it.")
     for line in grouped(done.left):
         say(line)
     if done.left:

@@ -1,4 +1,4 @@
-"""``clsnet test``: how well a model recognises labelled photos."""
+"""``clsnet test``: test a model on labelled photos."""
 
 from __future__ import annotations
 
@@ -20,22 +20,26 @@ MISTAKES = 10
 
 def test(
     model: Annotated[Path, typer.Argument(help="File of the model.")],
-    folder: Annotated[Path, typer.Argument(help="Holds one folder of photos for each class.")],
+    folder: Annotated[
+        Path, typer.Argument(help="A folder that holds one folder of photos for each class.")
+    ],
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", help="Page to write, with the photos that were confused."),
+        typer.Option("-o", "--out", help="HTML page to write, with the photos that were confused."),
     ] = None,
     reject: Annotated[
         float,
-        typer.Option(min=0, max=0.99, help="As for clsnet predict; the accuracy ignores it."),
+        typer.Option(
+            min=0, max=0.99, help="As for clsnet predict; it does not change the accuracy."
+        ),
     ] = 0.05,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     allow_network: AllowNetwork = None,
 ) -> None:
-    """Test a model on labelled photos: accuracy, what it confuses, and its worst mistakes.
+    """Test a model on labelled photos: accuracy, confused classes and worst mistakes.
 
-    Test with photos that it has not learned. A photo is right if its class is the most probable
-    one. Exit status 1 means that some photos could not be read.
+    Use photos that the model has not learned. A photo is right if its class is the most probable
+    one, rejected or not. The exit status is 1 if some photos could not be read.
     """
     from clsnet.cli.alike import grouped
     from clsnet.cli.console import PlainConsole
@@ -52,7 +56,7 @@ def test(
         say(line)
     if tested.learned:
         some = f"{many(tested.learned, 'photo')} of {folder}"
-        say(f"the model has learned {some}; on new photos it will do less well")
+        say(f"the model has learned {some}; on new photos its accuracy will be lower")
     if as_json:
         _print_json(tested)
     else:
@@ -77,12 +81,12 @@ def _print(tested: Tested) -> None:
         echo(f"None of these: {many(none, 'photo')} ({none / tested.n:.1%})")
         _print_classes(tested)
     else:
-        echo("No photo is of a class that the model knows.")
+        echo("No folder is a class that the model knows.")
     for label, n in tested.unknown.items():
         none = tested.unknown_rejected.get(label, 0)
         near = f" (the nearest is {tested.nearest[label]})" if label in tested.nearest else ""
-        found = f"it takes {none:,} of {many(n, 'photo')} for none of these"
-        echo(f"{label} is no class of the model{near}: {found}")
+        found = f"it rejects {none:,} of {many(n, 'photo')} as none of these"
+        echo(f"{label} is not a class of the model{near}: {found}")
     if tested.mistakes:
         worst = tested.mistakes[:MISTAKES]
         echo()

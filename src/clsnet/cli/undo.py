@@ -1,4 +1,4 @@
-"""``clsnet undo``: take back the last change of a model."""
+"""``clsnet undo``: undo the last change of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tell what a model of photos is, and what it keeps."""
+"""Describe a model of photos: what it knows and what its file contains."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ KINDS = {
     "extractor": "scales of the features",
     "network": "weights of the frozen network",
 }
-DIGESTS = "digests of the files learned"
+DIGESTS = "digests (hashes) of the files learned"
 BARE = 2  # photos whose features follow from their sum and their sum of products
-REST = "names, dates, counts, how familiar photos are and what to expect"
+REST = "names, dates, counts, familiarity of photos, estimates of accuracy"
 ALWAYS = (
     "The file holds no photo, and no features of single photos.",
     "Anyone who has a photo's file can tell whether that exact file was learned, and as what.",
@@ -40,20 +40,20 @@ FACTOR = (
 
 @dataclass(frozen=True)
 class Info:
-    """What a model is, and what it keeps.
+    """What a model knows and what its file contains.
 
     Attributes
     ----------
     counts
         Photos of each class.
     history
-        Every learning of what is still known, oldest first.
+        Every call of `learn` for classes that are still known, oldest first.
     backbone
         The frozen network.
     self_contained
         Whether the file needs nothing but code: the network's weights are in it, if it has any.
     features
-        Numbers by which a photo is represented.
+        Length of the vector that represents a photo.
     size
         Bytes of the file.
     kept
@@ -61,9 +61,9 @@ class Info:
     inferable
         What could be inferred from it, in plain words.
     beside
-        What lies beside the file and still tells of its past.
+        Files beside the model that still hold older versions of it.
     expectation
-        What to expect of photos of these classes; None if nothing can be said.
+        Estimated accuracy on new photos of these classes; None if there is no estimate.
     """
 
     counts: Counts
@@ -79,7 +79,7 @@ class Info:
 
 
 def info(model: str | os.PathLike[str]) -> Info:
-    """Tell what a model is, what it keeps, and what could be inferred from that.
+    """Describe a model: what it knows, what its file contains, what that reveals.
 
     Parameters
     ----------
@@ -142,8 +142,8 @@ def _of_classes(counts: Counts, n_features: int) -> list[str]:
         lines.append(f"Sums over one or two photos give away the features of each: {_names(bare)}.")
     if few:
         lines.append(
-            f"Sums over fewer photos than the {n_features:,} features tell which mixtures of their "
-            f"features there are, but not which is a photo: {_names(few)}."
+            f"With fewer photos than features ({n_features:,}), the sums tell the space that the "
+            f"features of the photos span, but not the features of any one photo: {_names(few)}."
         )
     return lines
 
@@ -158,8 +158,8 @@ def _of_total(counts: Counts, n_features: int) -> list[str]:
         lines.append(f"They give away the features of each photo of: {_names(bare)}.")
     if sum(counts.values()) < n_features:
         lines.append(
-            f"Sums over fewer photos than the {n_features:,} features tell which mixtures of their "
-            "features there are, but not which is a photo."
+            f"With fewer photos than features ({n_features:,}), the sums tell the space that the "
+            "features of the photos span, but not the features of any one photo."
         )
     return lines
 

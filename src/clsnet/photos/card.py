@@ -29,14 +29,14 @@ LIMITS = (
 
 @dataclass(frozen=True)
 class Card:
-    """What to know about a model before it is used.
+    """What to know about a model before using it.
 
     Attributes
     ----------
     name
         Name of the file.
     about
-        What `info` tells of it.
+        What `info` returns for it.
     limits
         What the model cannot tell, in sentences.
     """
@@ -46,7 +46,7 @@ class Card:
     limits: list[str]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
+        """Return the card as JSON-compatible values."""
         about, expected = self.about, self.about.expectation
         accuracy = None if expected is None else expected.accuracy(about.counts)
         estimate = None
@@ -77,7 +77,7 @@ class Card:
         }
 
     def as_markdown(self) -> str:
-        """Return a page."""
+        """Return the card as a Markdown page."""
         about = self.about
         photos = many(sum(about.counts.values()), "photo")
         network = f"the frozen network {plain(about.backbone)}"
@@ -112,7 +112,7 @@ class Card:
 
 
 def card(model: str | os.PathLike[str]) -> Card:
-    """Tell what to know about a model before it is used.
+    """Return the model card of a model: what to know before using it.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def card(model: str | os.PathLike[str]) -> Card:
 
 
 def plain(text: str) -> str:
-    r"""Return a text that Markdown shows as it is.
+    r"""Return a text with Markdown's special characters escaped.
 
     Examples
     --------

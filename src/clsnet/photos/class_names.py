@@ -1,4 +1,4 @@
-"""Names of classes as people type them."""
+"""Class names as people type them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST = 10  # names in a message
 
 
 class UnknownClass(ClsnetError):
-    """There is no class of that name; `nearest` is the one with the most similar name, or ""."""
+    """There is no class of that name; `nearest` is the class with the most similar name, or ""."""
 
     def __init__(self, message: str, nearest: str) -> None:
         super().__init__(message)
@@ -23,18 +23,18 @@ class UnknownClass(ClsnetError):
 def known_class(
     name: str, classes: Collection[str], advice: str = "", who: object = "this model"
 ) -> str:
-    """Return the class of that name, or say which one comes nearest, or which there are.
+    """Return the class of that name, or raise an error that names the nearest class or all classes.
 
     Parameters
     ----------
     name
-        As it was typed; accents may be encoded in whatever way.
+        As it was typed; accents may be encoded in any way.
     classes
         The classes there are.
     advice
-        What else can be done, at the end of the message.
+        Further advice, added to the end of the message.
     who
-        Has these classes.
+        Who knows these classes; named in the message.
 
     Examples
     --------
@@ -54,7 +54,7 @@ is 'ship'.
 
 
 def nearest_class(name: str, classes: Collection[str], alike: float = 0.5) -> str:
-    """Return the class whose name is most like another one, if any is.
+    """Return the class whose name is most similar, or None if none is similar.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def nearest_class(name: str, classes: Collection[str], alike: float = 0.5) -> st
     classes
         The classes there are.
     alike
-        The share of letters that must be the same.
+        The share of letters that must agree.
 
     Examples
     --------
@@ -83,15 +83,15 @@ def new_class(name: str) -> str:
     >>> new_class(" ")
     Traceback (most recent call last):
     ...
-    clsnet.errors.ClsnetError: ' ' is no name for a class.
+    clsnet.errors.ClsnetError: ' ' cannot be the name of a class.
     """
     if not name.strip() or "\0" in name:
-        raise ClsnetError(f"{name!r} is no name for a class.")
+        raise ClsnetError(f"{name!r} cannot be the name of a class.")
     return normal(name)
 
 
 def normal(name: str) -> str:
-    """Return a name with its accents encoded as those of folders are.
+    """Return a name with its accents encoded as in the names of folders.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Give photos the class that they should have been learned as."""
+"""Correct the class of photos."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Corrected:
     label
         The class that the photos have now.
     moved
-        Photos that were learned as another class, by that class.
+        Number of photos that were moved, by the class they were learned as.
     learned
-        Photos that were not learned before.
+        Number of photos that had not been learned before.
     known
-        Photos that were learned as this class already, and as no other.
+        Number of photos that were already learned as this class, and as no other.
     gone
-        Classes that have no photo left.
+        Classes that have no photos left and are therefore removed.
     """
 
     label: str
@@ -59,25 +59,25 @@ def correct(
     say: Callable[[str], None] | None = None,
     allow: str | Collection[str] = (),
 ) -> Corrected:
-    """Let photos be of a class, exactly as if they had been learned so at once.
+    """Give photos another class, exactly as if they had been learned that way from the start.
 
-    Those that were learned as another class are taken out of it, others are learned. It needs the
-    very files that were learned. The version before is kept beside the model, for `undo`.
+    Photos learned as another class are moved; others are learned. The files must be the ones that
+    were learned. The previous version is kept beside the model, for `undo`.
 
     Parameters
     ----------
     model
         The file of the model.
     photos
-        Photos, and folders of photos; all of one class.
+        Photos and folders of photos, all of one class.
     label
         The class.
     new
-        Whether it may be a new one.
+        Whether the class may be new.
     report
         Called as `report(stage, done, total)`, in photos.
     say
-        Told when another process has to be waited for.
+        Called with one line of text when another process has to be waited for.
     allow
         Networks that the file may refer to, such as ``"hf:NAME"``; see `clsnet.load`.
 
@@ -120,7 +120,7 @@ def _corrected(
     label: str,
     folder: str,
 ) -> Model:
-    """Return the model in which each photo is of this class only, given those it was learned as."""
+    """Return the model in which each photo belongs to this class only."""
     moved, removed = [], []
     for digest, held in wrong.items():
         others = [(digest, old) for old in held if old != label]
@@ -145,7 +145,7 @@ def _learned(taught: Model, rows: Mapping[str, np.ndarray], label: str, folder: 
 def _class(label: str, known: Collection[str], new: bool) -> str:
     if new and label not in known:
         return new_class(label)
-    return known_class(label, known, advice="; --new makes it")
+    return known_class(label, known, advice="; --new creates it")
 
 
 def _folder(files: Iterable[Path]) -> str:

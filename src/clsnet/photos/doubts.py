@@ -44,7 +44,7 @@ class Doubt:
 
 
 class DoubtfulLabels(ClsnetError):
-    """Photos whose classes may be wrong, where that was not to be.
+    """Raised by ``strict=True``: the class of some photos may be wrong.
 
     Attributes
     ----------
@@ -65,12 +65,12 @@ class DoubtfulLabels(ClsnetError):
 def doubtful(
     classifier: AnalyticClassifier, A: np.ndarray, photos: Sequence[Photo], left_out: np.ndarray
 ) -> list[Doubt]:
-    """Return photos that are far closer to another class than to their own.
+    """Return photos that are much closer to another class than to their own.
 
     Parameters
     ----------
     classifier
-        It has learned them.
+        The classifier that has learned them.
     A
         Their features.
     photos
@@ -118,12 +118,12 @@ def copies(A: np.ndarray, photos: Sequence[Photo]) -> list[Doubt]:
 def with_same_files(
     doubts: Sequence[Doubt], photos: Sequence[Photo], learned: Mapping[str, Sequence[str]]
 ) -> list[Doubt]:
-    """Return first the photos whose very file is in another class, too, then doubts of others.
+    """Return doubts about files that are in two classes, followed by other doubts.
 
     Parameters
     ----------
     doubts
-        Whatever else there is.
+        The other doubts.
     photos
         To be learned.
     learned
@@ -138,7 +138,7 @@ def with_same_files(
             why = f"is the same file as {twin.path} in {twin.label}"
             found[photo.digest] = Doubt(photo.path, photo.label, twin.label, why)
         elif old != photo.label:
-            why = f"was learned as {old} before"
+            why = f"was learned as {old} already"
             found[photo.digest] = Doubt(photo.path, photo.label, old, why)
     named = {photo.path for photo in photos if photo.digest in found}
     return [*found.values(), *(doubt for doubt in doubts if doubt.path not in named)]
@@ -151,16 +151,16 @@ def lookalikes(
     familiarity: Mapping[str, Sequence[float]],
     unscaled: Unscaled = AS_LEARNED,
 ) -> list[tuple[str, str, int, int]]:
-    """Tell which new classes an old classifier takes for one that it knows.
+    """Return the new classes whose photos look like a class that is already known.
 
     Parameters
     ----------
     classifier
-        It has not learned the photos.
+        A classifier that has not learned the photos.
     A, labels
         Features of photos, and their classes.
     familiarity
-        Of each old class, how familiar its photos are to it.
+        For each old class, the familiarity of its own photos.
     unscaled
         Applied to features first, as it was for `familiarity`.
 

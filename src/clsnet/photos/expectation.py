@@ -1,8 +1,8 @@
-"""What to expect of photos that were never seen, from sums alone.
+"""Estimating the accuracy on new photos, from sums alone.
 
-Scores of photos of a class are drawn from a Gaussian with the mean and the covariance that the
-class's own photos would have, had each been left out. All classes known now take part, whenever
-they were learned, and a class that was forgotten takes no part.
+Scores of new photos of a class are drawn from a Gaussian with the leave-one-out mean and covariance
+of the class's own photos. All classes known now take part, whenever they were learned; forgotten
+classes do not.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ GOLDEN = (5**0.5 - 1) / 2
 
 @dataclass(frozen=True)
 class Expectation:
-    """What to expect of photos of the classes known now.
+    """What to expect of new photos of the classes known now.
 
     Attributes
     ----------
     right
-        The share of each class's photos that are recognised.
+        The share of each class's photos that will be recognised.
     confused
-        Class, the other class that its photos are taken for, and the share of them that are.
+        Triples: a class, the class that its photos are taken for, and their share.
     best
         Percentiles 0.5, 1.5, ... 99.5 of the highest score of a photo.
     temperature
-        At which the probabilities have the least log loss.
+        The softmax temperature with the least log loss.
     """
 
     right: dict[str, float] = field(default_factory=dict)
@@ -55,17 +55,17 @@ class Expectation:
 
     @staticmethod
     def of(plain: dict[str, Any]) -> Expectation:
-        """Read it from a file, where it is checked already."""
+        """Read it from a file's notes, which are checked already."""
         confused = [(label, other, share) for label, other, share in plain["confused"]]
         return Expectation(plain["right"], confused, plain["best"], plain["temperature"])
 
     def accuracy(self, counts: dict[str, int]) -> tuple[float, float, float] | None:
-        """Return the share of photos that are recognised, and its 95 % interval.
+        """Return the share of photos that will be recognised, and its 95 % interval.
 
         Parameters
         ----------
         counts
-            Photos of each class that were learned; classes count by them.
+            Number of photos learned of each class, which weights the classes.
         """
         sizes = {label: counts.get(label, 0) for label in self.right}
         n = sum(sizes.values())
@@ -86,10 +86,10 @@ ACCEPTED: Kind = record(
 
 
 def expected(classifier: AnalyticClassifier) -> Expectation | None:
-    """Draw scores of photos that were never seen, and see what becomes of them.
+    """Draw scores of new photos and count what they are taken for.
 
-    Returns None where nothing can be said: of one class, of classes with fewer than five photos,
-    or where the sums of classes are not kept apart.
+    Returns None if there is no estimate: for one class, for classes with fewer than five photos, or
+    if the sums of classes are not kept apart.
     """
     labels, counts = [str(label) for label in classifier.labels], _counts(classifier)
     drawn = drawn_scores(classifier)
@@ -119,7 +119,7 @@ def expected(classifier: AnalyticClassifier) -> Expectation | None:
 
 
 def drawn_scores(classifier: AnalyticClassifier) -> dict[str, np.ndarray]:
-    """Draw scores of photos of each class that were never seen; of none where nothing is known."""
+    """Draw scores of new photos of each class; none for a class of which too little is known."""
     counts = _counts(classifier)
     enough = [label for label, n in counts.items() if n >= ENOUGH]
     if classifier.rule.retain != "classes" or len(counts) < 2 or not enough:
@@ -136,7 +136,7 @@ def drawn_scores(classifier: AnalyticClassifier) -> dict[str, np.ndarray]:
 
 
 def shares_taken(drawn: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the share of each class's photos that are taken for every class, given scores.
+    """Return the share of each class's photos that are taken for each class, given scores.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def _counts(classifier: AnalyticClassifier) -> dict[str, int]:
 
 
 def _root(covariance: np.ndarray) -> np.ndarray:
-    """Return a matrix R with ``R R' = covariance``, but for rounding."""
+    """Return a matrix R with ``R R' = covariance``, except for rounding."""
     least = ROUNDING * (float(np.trace(covariance)) / len(covariance) + ROUNDING)
     try:
         return np.linalg.cholesky(covariance + least * np.eye(len(covariance)))

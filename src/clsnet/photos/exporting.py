@@ -1,4 +1,4 @@
-"""A model of photos as one ONNX file, for machines that have no clsnet."""
+"""Exporting a model of photos to one ONNX file, for machines without clsnet."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DIRECTIONS = 128  # of each class by which the file tells how familiar a photo i
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written.
+    """What `export` wrote.
 
     Attributes
     ----------
@@ -42,14 +42,14 @@ class Exported:
     size
         Its bytes.
     image_size
-        Side length of what its network sees of a photo.
+        Side length of the square image that its network sees.
     classes
         The classes, in the order of the probabilities.
     threshold
-        The fit below which it says that a photo is none of these.
+        The fit below which a photo is none of these.
     difference
-        By how much ONNX Runtime's probabilities differed from ours, at most, on a few synthetic
-        images; None if it is not installed.
+        Largest difference between ONNX Runtime's probabilities and ours on a few synthetic images;
+        None if ONNX Runtime is not installed.
     """
 
     path: Path
@@ -68,21 +68,21 @@ def export(
 ) -> Exported:
     """Write a model of photos as one ONNX file that answers as `predict` does.
 
-    Its input ``images`` is a decoded photo of any size as bytes, (n, height, width, channels):
-    grey, RGB, or either with alpha. The file scales it, cuts its centre out and lays it on white.
-    Its metadata say what is left to do (``prepare``, and ``prepare_python`` as code) and name the
-    classes (``classes``, JSON). For each photo it gives ``probabilities``, ``familiarity`` (how
-    well it fits the most probable class beside photos of known classes, in standard deviations) and
-    ``known``: whether that reaches ``threshold``, else it is none of these. Of the look of a class
-    the file holds the 128 most important directions, so of classes with more photos the fit is a
-    little lower.
+    Its input ``images`` is a decoded photo of any size as bytes, (n, height, width, channels): grey
+    or RGB, with alpha or without. The file lays it on white, scales it and crops its centre. The
+    file's metadata describe what is left to the caller (``prepare``, and ``prepare_python`` as
+    code) and name the classes (``classes``, JSON). The outputs for each photo are
+    ``probabilities``, ``familiarity`` (how well it fits the most probable class compared with
+    photos of known classes, in standard deviations) and ``known`` (whether that reaches
+    ``threshold``; otherwise it is none of these). The file holds the 128 most important directions
+    of each class, so the fit is a little lower for classes with more photos.
 
     Parameters
     ----------
     model
         The file of the model.
     out
-        The ONNX file; what was there before survives any failure.
+        The ONNX file; an existing file survives any failure.
     allow
         Networks that the file may refer to, such as ``"hf:NAME"``; see `clsnet.load`.
 
@@ -192,7 +192,7 @@ def _difference(data: bytes, images: np.ndarray, expected: np.ndarray) -> float 
     difference = float(np.abs(np.stack(found) - expected).max())
     if not difference <= TOLERANCE:
         raise ClsnetError(
-            f"nothing was written: in ONNX Runtime the model's probabilities differ by "
-            f"{difference:.1e} from those of clsnet predict."
+            f"nothing was written: probabilities in ONNX Runtime differ by {difference:.1e} from "
+            "those of clsnet predict."
         )
     return difference

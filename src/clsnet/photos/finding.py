@@ -1,4 +1,4 @@
-"""Which photos lie in a folder, and which of them are the same."""
+"""Finding the photos in a folder, and duplicates among them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from clsnet.storage.regular_files import open_regular
 
 @dataclass(frozen=True)
 class Photo:
-    """A file, the class whose folder it lies in, and 16 bytes that tell its contents, in hex."""
+    """A file, the class whose folder it is in, and a 16-byte digest of its contents, in hex."""
 
     path: Path
     label: str
@@ -31,16 +31,16 @@ class Photo:
 
 @dataclass(frozen=True)
 class Found:
-    """What a folder with one folder per class holds.
+    """The photos in a folder that has one folder per class.
 
     Attributes
     ----------
     photos
-        Every photo once per class, sorted by class, then by path.
+        Every photo, once per class, sorted by class, then by path.
     unreadable
         One line about each file that cannot be opened.
     warnings
-        What was left out.
+        One line about each kind of file that was left out.
     """
 
     photos: list[Photo]
@@ -49,13 +49,13 @@ class Found:
 
     @property
     def plain(self) -> list[Any]:
-        """The same as JSON can hold it."""
+        """Return the same as JSON-compatible values."""
         photos = [[str(photo.path), photo.label, photo.digest] for photo in self.photos]
         return [photos, self.unreadable, self.warnings]
 
     @staticmethod
     def of(plain: list[Any]) -> Found:
-        """Return what `plain` told."""
+        """Return what `plain` described."""
         photos, unreadable, warnings = plain
         return Found([Photo(Path(path), *rest) for path, *rest in photos], unreadable, warnings)
 
@@ -63,9 +63,9 @@ class Found:
 def find(folder: Path, report: Report | None = None) -> Found:
     """Look through a folder that holds one folder of photos for each class.
 
-    Inside a class's folder other folders are searched too. Hidden files are left out, and
-    symbolic links are followed only where they stay inside of the same class's folder. Names that
-    look the same are the same class, however their accents are encoded.
+    Folders inside a class's folder are searched, too. Hidden files are left out, and symbolic links
+    are followed only if they stay inside the folder of the same class. Names that look the same are
+    the same class, however their accents are encoded.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def find(folder: Path, report: Report | None = None) -> Found:
 
 
 def photos_below(folder: Path, left: LeftOut | None = None, label: str = "") -> Iterator[Path]:
-    """Yield every photo in a folder and in those below it, sorted.
+    """Yield every photo in a folder and its subfolders, sorted.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def photos_below(folder: Path, left: LeftOut | None = None, label: str = "") -> 
 
 
 def is_photo(name: str) -> bool:
-    """Whether a name ends as those of photos do."""
+    """Whether a file name has an ending of photos."""
     return ending(name) in PHOTOS and not name.startswith(".")
 
 
@@ -160,7 +160,7 @@ def _leads_away(path: Path, root: Path, left: LeftOut) -> bool:
 
 
 def digest_of(path: Path) -> str | OSError:
-    """Return 16 bytes that tell the contents of a photo, in hex, or why it cannot be opened."""
+    """Return a 16-byte digest of a photo's contents, in hex, or the error that prevents it."""
     try:
         with open_regular(path, MOST_BYTES) as file:
             return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()

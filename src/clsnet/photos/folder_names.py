@@ -1,4 +1,4 @@
-"""Names for folders and files that any system takes, and that nobody has yet."""
+"""Names for folders and files that every system accepts and that are still free."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # 
 
 
 def folder_names(classes: Iterable[str]) -> dict[str, str]:
-    """Return a folder's name for each class, and no two that a system might take for the same.
+    """Return a folder name for each class, all different on every system.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def folder_names(classes: Iterable[str]) -> dict[str, str]:
 
 
 def free_name(name: str, taken: Container[str], ending: str = "") -> str:
-    """Return a name that is not taken, with a number if it must be.
+    """Return a name that is free, with a number added if necessary.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def free_name(name: str, taken: Container[str], ending: str = "") -> str:
 
 
 def free_file_name(name: str, taken: Collection[str]) -> str:
-    """Return a file's name that is not taken, with a number before its ending if it must be.
+    """Return a file name that is free, with a number before its ending if necessary.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def free_file_name(name: str, taken: Collection[str]) -> str:
 
 
 def _safe(label: str) -> str:
-    """Return a name that is no path, not hidden, and that Windows takes, too."""
+    """Return a name that is no path, is not hidden, and is valid on Windows."""
     name = FORBIDDEN.sub("_", label).strip().lstrip(".")
     name = _cut(name, LONGEST).rstrip(". ")
     if not name or DEVICES.fullmatch(name):
@@ -75,7 +75,7 @@ def _safe(label: str) -> str:
 
 
 def _cut(name: str, most: int) -> str:
-    """Return the beginning of a name that takes no more than so many bytes."""
+    """Return the beginning of a name that fits into so many bytes."""
     while len(os.fsencode(name)) > most:
         name = name[:-1]
     return name

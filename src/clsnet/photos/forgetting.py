@@ -29,17 +29,17 @@ class Forgotten:
     Attributes
     ----------
     counts
-        Photos of each class that no longer count.
+        Number of forgotten photos of each class.
     left
-        The classes that are still known.
+        Classes that are still known.
     size_before, size
         Bytes of the file.
     before
-        Where the version before lies, which still knows the classes; None if it was removed.
+        File of the previous version, which still knows the classes; None if it was removed.
     cached
-        Photos whose cached features were removed.
+        Number of photos whose cached features were removed.
     photos
-        Photos that were taken out of classes one by one.
+        Number of photos that were forgotten one by one.
     """
 
     counts: Counts
@@ -62,14 +62,14 @@ def forget(
     say: Callable[[str], None] | None = None,
     allow: str | Collection[str] = (),
 ) -> Forgotten:
-    """Forget classes: but for dates, the file becomes that of a model that never saw them.
+    """Forget classes; except for dates, the file becomes that of a model that never saw them.
 
-    Answers, probabilities and what is rejected are then those of such a model. The version before
-    is kept beside the model for `undo`, unless it is purged.
+    Its answers, probabilities and rejections become those of such a model. The previous version is
+    kept beside the model for `undo`, unless `purge` is true.
 
-    Single photos are taken out of the sums, so that the weights are those of a model that never
-    saw them, but for rounding. That needs the very files that were learned. What is rejected may
-    differ a little: how familiar the other photos of the class are is not measured again.
+    Single photos are subtracted from the sums, so the weights become those of a model that never
+    saw them, except for rounding. This needs the files that were learned. Rejections may differ a
+    little, because the familiarity of the other photos of the class is not measured again.
 
     Parameters
     ----------
@@ -78,16 +78,16 @@ def forget(
     classes
         Names of classes; may be empty with `purge` or `photos`.
     photos
-        Photos, and folders of photos, to forget one by one. A class without photos is gone.
+        Photos and folders of photos to forget one by one. A class without photos is removed.
     purge
-        Also remove the version before, and files that a killed process left.
+        Also remove the previous version, and files that a killed process left.
     cache
         A folder of cached features (``CLSNet(cache=...)``), from which to remove those of the
         photos.
     report
         Called as `report(stage, done, total)`, in photos.
     say
-        Told when another process has to be waited for.
+        Called with one line of text when another process has to be waited for.
     allow
         Networks that the file may refer to, such as ``"hf:NAME"``; see `clsnet.load`.
 
@@ -131,7 +131,7 @@ def forget(
 
 
 def _learned(record: Record, files: Mapping[str, Path]) -> list[tuple[str, str]]:
-    """Return digests with the classes that they were learned as, or say which was not learned."""
+    """Return digests with the classes they were learned as; raise an error for an unknown one."""
     found = [(digest, label) for digest in files for label in record.holding(digest)]
     strange = [file for digest, file in files.items() if not record.holding(digest)]
     if strange:
@@ -142,11 +142,11 @@ def _learned(record: Record, files: Mapping[str, Path]) -> list[tuple[str, str]]
 
 
 def _counts(taught: Model, classes: Sequence[str]) -> Counts:
-    """Count the photos of classes, or say why they cannot be forgotten."""
+    """Count the photos of classes, or raise an error if they cannot be forgotten."""
     known = taught.classifier
     if classes and known.rule.retain == "total":
         raise ClsnetError(
-            "the model keeps only the total over all classes, so none can be taken out of it; "
-            "learn the other classes into a new model that keeps them apart (--keep classes)."
+            "the model keeps one total over all classes, so no class can be taken out of it; "
+            "learn the other classes into a new model with --keep classes."
         )
     return {str(label): sum(task.counts.get(label, 0) for task in known.tasks) for label in classes}

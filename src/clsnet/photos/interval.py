@@ -1,4 +1,4 @@
-"""How sure a share of successes is."""
+"""Confidence interval of a share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ DEVIATIONS = 1.959963984540054  # of a Gaussian, on either side of 95 %
 
 
 def wilson(right: float, n: int) -> tuple[float, float]:
-    """Return the 95 % interval of Wilson for the chance of success, given successes in n trials.
+    """Return Wilson's 95 % confidence interval for a share of successes in n trials.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What sorting did to a folder, so that it can be undone."""
+"""The journal of `sort`, from which `unsort` undoes it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RUNS: Kind = record({"sorted": listed(RUN, most=10**5)})
 
 @dataclass(frozen=True)
 class Run:
-    """Photos that were sorted at once; some may be where they were, if it was interrupted.
+    """Photos that were sorted in one call; after an interruption, some may not have been moved yet.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Run:
     folders
         Names of the folders that were made for them.
     photos
-        Of each photo its old path, its new one within the folder, and its digest.
+        For each photo: its old path, its new path inside the folder, and its digest.
     """
 
     date: str
@@ -50,7 +50,7 @@ class Run:
 
 
 def read_journal(folder: Path) -> list[Run]:
-    """Read what was sorted into a folder, oldest first."""
+    """Read the journal of a folder, oldest call first."""
     path = folder / NAME
     if not path.exists():
         return []
@@ -59,13 +59,13 @@ def read_journal(folder: Path) -> list[Run]:
         RUNS.check(found, "the journal")
         return [_run(one) for one in found["sorted"]]
     except Misfit as error:
-        raise ClsnetError(f"{path} is damaged or not a journal of clsnet sort: {error}.") from None
+        raise ClsnetError(f"{path} is damaged or no journal of clsnet sort: {error}.") from None
     except OSError as error:
         raise ClsnetError(f"cannot read {path}: {error.strerror}.") from None
 
 
 def write_journal(folder: Path, runs: list[Run]) -> None:
-    """Write what was, or is about to be, sorted into a folder."""
+    """Write the journal of a folder."""
     path = folder / NAME
     if not runs:
         path.unlink(missing_ok=True)
@@ -74,7 +74,7 @@ def write_journal(folder: Path, runs: list[Run]) -> None:
     try:
         read_json(data)
     except Misfit:
-        raise ClsnetError("these are too many photos to sort at once; sort some of them.") from None
+        raise ClsnetError("too many photos to sort at once; sort some of them first.") from None
     write_atomically(path, data)
 
 
@@ -85,10 +85,10 @@ def _run(saved: dict[str, Any]) -> Run:
         place = PurePosixPath(new)
         inside = len(place.parts) == 2 and not place.is_absolute() and ".." not in place.parts
         if not inside or not is_photo(place.name):
-            raise Misfit("a photo is at no place for photos")
+            raise Misfit("a photo's new path is not one that sorting creates")
         if not Path(old).is_absolute() or ".." in Path(old).parts or not is_photo(Path(old).name):
-            raise Misfit("a photo was at no place for photos")
+            raise Misfit("a photo's old path is not one of a photo")
     for name in saved["folders"]:
         if PurePosixPath(name).name != name or name in (".", ".."):
-            raise Misfit("a folder has no name for a folder")
+            raise Misfit("a folder's name is not valid")
     return Run(saved["date"], saved["moved"], saved["folders"], photos)

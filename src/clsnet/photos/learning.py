@@ -1,4 +1,4 @@
-"""Learn a folder of photos."""
+"""Learning a folder of photos."""
 
 from __future__ import annotations
 
@@ -48,27 +48,27 @@ KEEPS = ("classes", "total")
 
 @dataclass(frozen=True)
 class Learned:
-    """What was learned, or with ``dry_run`` would be.
+    """What was learned or, with ``dry_run``, would be.
 
     Attributes
     ----------
     counts
-        Photos learned of each class; empty if all were known.
+        Number of photos learned of each class; empty if all were known already.
     new
-        The classes that were not known before.
+        Classes that were not known before.
     known
-        Photos that had been learned before, and were left out.
+        Number of photos that had been learned before and were skipped.
     expectation
-        What to expect of photos of all classes known now; None where nothing can be said. Of a
-        model that keeps only the total it is about the classes of these photos.
+        Estimated accuracy on new photos of all classes known now; None if there is no estimate. For
+        a model that keeps only the total, it covers only the classes of these photos.
     unreadable
         One line about each photo that cannot be read.
     warnings
-        What is worth a second look.
+        Lines about what may be a mistake.
     doubts
         Photos whose class may be wrong.
     totals
-        Photos of each class known now.
+        Number of photos of each class known now.
     """
 
     counts: Counts
@@ -95,29 +95,29 @@ def learn(
     say: Callable[[str], None] | None = None,
     allow: str | Collection[str] = (),
 ) -> Learned:
-    """Learn every photo of a folder that the model does not know yet.
+    """Learn the photos of a folder that the model does not know yet.
 
-    Sums over the photos are kept, and 16 bytes for each file, so that it is not learned twice;
-    no photo, and no representation of one. Until all is learned the file stays as it was; then
-    the version before is kept beside it, for `undo`.
+    The model keeps sums over the photos and a 16-byte digest (hash) of each file, so that no file
+    is learned twice. It keeps no photo and no features of a single photo. The file changes only
+    when everything is learned; the previous version is kept beside it, for `undo`.
 
     Parameters
     ----------
     model
-        The file of the model; made if it is not there.
+        The file of the model; it is created if it does not exist.
     folder
-        Holds one folder of photos for each class, new or known.
+        A folder that holds one folder of photos for each class, new or known.
     backbone
-        The frozen network of a new model, if not that of a preset.
+        For a new model: the frozen network, instead of a preset.
     preset
-        Of a new model: ``"fast"`` (if not given), EfficientNet-Lite0, or ``"best"``,
-        EfficientNet-Lite0, 1 and 2 side by side: more accurate, and about four times slower.
+        For a new model: ``"fast"`` (the default) is EfficientNet-Lite0; ``"best"`` is
+        EfficientNet-Lite0, 1 and 2 side by side, more accurate and about four times slower.
     keep
-        Of a new model: sums of products over each of its ``"classes"``, so that it can forget any
-        of them (if not given), or only over all in ``"total"``, in a file that hardly grows.
+        For a new model: keep sums for each of the ``"classes"`` (the default), so that any class
+        can be forgotten, or only in ``"total"``, which makes a smaller file.
     self_contained
-        From now on let the file hold the frozen network's weights too, so that it works without
-        the file or the package that they came from.
+        From now on, store the frozen network's weights in the file, so that it works without the
+        file or package that they came from.
     strict
         Learn nothing if the class of a photo may be wrong.
     dry_run
@@ -125,9 +125,9 @@ def learn(
     report
         Called as `report(stage, done, total)`, in photos.
     say
-        Told when another process has to be waited for.
+        Called with one line of text when another process has to be waited for.
     allow
-        Networks that the file may refer to beside `backbone`, such as ``"hf:NAME"``; see
+        Networks that the file may refer to besides `backbone`, such as ``"hf:NAME"``; see
         `clsnet.load`.
 
     Examples
@@ -180,22 +180,22 @@ def learn_class(
     say: Callable[[str], None] | None = None,
     allow: str | Collection[str] = (),
 ) -> Learned:
-    """Learn photos of one class, wherever they lie; otherwise the same as `learn`.
+    """Learn photos of one class, from any place; otherwise the same as `learn`.
 
     Parameters
     ----------
     model
-        The file of the model; made if it is not there.
+        The file of the model; it is created if it does not exist.
     photos
         Files.
     label
         Their class, new or known.
     source
-        What to note as the folder that they came from.
+        The name of a folder to note as their origin.
     report
         Called as `report(stage, done, total)`, in photos.
     say
-        Told when another process has to be waited for.
+        Called with one line of text when another process has to be waited for.
     allow
         Networks that the file may refer to; see `clsnet.load`.
     """
@@ -274,11 +274,11 @@ def _refers(path: Path, model: Model) -> list[str]:
     """Say that a file which is not written anew still needs weights from elsewhere."""
     if not model.extractor.referred_mb:
         return []
-    return [f"{path} is as it was, not self-contained: that takes a new photo to learn"]
+    return [f"{path} is unchanged and not self-contained: the file changes with the next new photo"]
 
 
 def _plan(found: Found, record: Record) -> tuple[list[Photo], Learned]:
-    """Return the photos that are not known yet, and what there is to say before they are read."""
+    """Return the photos that are not known yet, and warnings that need no reading of photos."""
     known = {label: set(digests) for label, digests in record.digests.items()}
     photos = [p for p in found.photos if p.digest not in known.get(p.label, ())]
     counts = dict(Counter(photo.label for photo in photos))

@@ -1,4 +1,4 @@
-"""What lies in a folder of photos and is not taken for one, told in a few lines."""
+"""Files in a folder of photos that are left out, reported in a few lines."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ ENDINGS = 5  # that a line names
 
 
 class LeftOut:
-    """Notes what is left out of the folders of classes.
+    """Collects what is left out of the folders of classes.
 
     Attributes
     ----------
     links : list of Path
         Symbolic links that lead out of their class's folder.
     unread : Counter
-        Images by class and ending that nothing reads, or nothing that is installed.
+        Images, by class and ending, that nothing installed can read.
     others : Counter
         Other files by class and ending.
     stray : int
-        Photos beside the folders of classes.
+        Number of photos beside the folders of classes.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class LeftOut:
         self.stray = 0
 
     def takes(self, name: str, label: str) -> bool:
-        """Note a file of a class unless it is a photo that can be read."""
+        """Note a file of a class, unless it is a photo that can be read."""
         end = ending(name)
         if end in OTHERS or missing(kind_of(name)):
             self.unread[label, end] += 1
@@ -45,7 +45,7 @@ class LeftOut:
         return True
 
     def lines(self, without_photos: Collection[str]) -> list[str]:
-        """Return what there is to say, given the classes that bring no photo."""
+        """Return the lines to report, given the classes that have no photo."""
         lines = [self._stray(), self._links()]
         lines += [_not_read(label, end, n) for (label, end), n in sorted(self.unread.items())]
         lines += [self._others(), self._without_photos(without_photos)]

@@ -1,4 +1,4 @@
-"""Models that learned apart, as one."""
+"""Merging models that learned separately."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Names = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Merged:
-    """What models became together.
+    """What `merge` wrote.
 
     Attributes
     ----------
@@ -36,9 +36,9 @@ class Merged:
     counts
         Photos of each class.
     shared
-        Photos that several models had learned, which count once.
+        Number of photos that several models had learned; they count once.
     warnings
-        What is worth a second look.
+        Lines about what may be a mistake.
     """
 
     path: Path
@@ -79,24 +79,25 @@ def merge(
     say: Callable[[str], None] | None = None,
     allow: str | Collection[str] = (),
 ) -> Merged:
-    """Write exactly the model that saw the photos of all models, which stay as they are.
+    """Write the model that would have learned the photos of all models, exactly.
 
-    Sums add up, so no photo is needed. Classes of equal name become one. Where two models learned
-    the same photos of a class, and one of them no others, these count once. Where each has others
-    too, the sums do not tell them apart, and the models are refused.
+    Sums add up, so no photo is needed, and the models themselves do not change. Classes of the same
+    name become one. If two models learned the same photos of a class, and one of them learned no
+    others, these photos count once. If both also learned others, the sums cannot separate them, and
+    the models are refused.
 
     Parameters
     ----------
     models
-        Files of two or more models, of the same network and the same settings.
+        Files of two or more models with the same network and settings.
     out
         The file to write.
     rename
-        For some of the files, as they are given in `models`, new names for some classes.
+        New names of classes for some of the files, which are named as in `models`.
     overwrite
-        Whether `out` may be there already; its version before is kept for `undo`.
+        Whether `out` may exist already; its previous version is kept for `undo`.
     say
-        Told when another process has to be waited for.
+        Called with one line of text when another process has to be waited for.
     allow
         Networks that the files may refer to, such as ``"hf:NAME"``; see `clsnet.load`.
 
@@ -112,7 +113,7 @@ def merge(
     _check_files(files)
     names = {at_home(model).resolve(): new for model, new in (rename or {}).items()}
     if strange := names.keys() - {file.resolve() for file in files}:
-        raise ClsnetError(f"{min(strange)} is to be renamed in, but not to be merged.")
+        raise ClsnetError(f"{min(strange)} is in --rename, but is not one of the models to merge.")
     _check_out(at_home(out), files, overwrite)
     with changing(Path(out), say) as path, one_blas_thread():
         _check_out(path, files, overwrite)  # somebody may have written it while this one waited
@@ -143,7 +144,7 @@ def _check_out(out: Path, files: Sequence[Path], overwrite: bool) -> None:
         return
     if out.resolve() in [file.resolve() for file in files]:
         raise ClsnetError(f"{out} is one of the models to merge: name another file.")
-    raise ClsnetError(f"{out} is there already: name another file, or say --overwrite.")
+    raise ClsnetError(f"{out} exists already: name another file, or add --overwrite.")
 
 
 def _read(file: Path, names: Names, allow: str | Collection[str]) -> Part:
@@ -155,7 +156,7 @@ def _read(file: Path, names: Names, allow: str | Collection[str]) -> Part:
     record = Record.of(model.notes or {})
     counts = Counter({label: len(digests) for label, digests in record.digests.items()})
     if counts != sum((Counter(task.counts) for task in model.classifier.tasks), Counter()):
-        raise ClsnetError(f"{file} does not note all photos that it learned, so it is not merged.")
+        raise ClsnetError(f"{file} does not list all photos that it learned: it cannot be merged.")
     if not names:
         return Part(str(file), model)
     new = {known_class(old, model.classes, who=file): new_class(new) for old, new in names.items()}
@@ -195,7 +196,7 @@ def _merged(one: Part, other: Part) -> Part:
 
 
 def _without_shared(one: Part, other: Part) -> tuple[Part, Part]:
-    """Leave classes out of the model that has only photos which the other one has, too."""
+    """Leave out a class of the model whose photos of it are all in the other one."""
     out_of_one, out_of_other = [], []
     mine, theirs = one.photos, other.photos
     for label in mine.keys() & theirs.keys():
@@ -237,7 +238,7 @@ def _in_order(model: Model) -> Model:
 
 
 def _conflicts(parts: Sequence[Part]) -> list[str]:
-    """Name every two classes of two models that hold the same photos."""
+    """Return a warning for each pair of classes of two models with the same photos."""
     owners: dict[str, list[set[str]]] = {}
     for part in parts:
         held: dict[str, set[str]] = {}

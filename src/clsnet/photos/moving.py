@@ -1,4 +1,4 @@
-"""Photos and classes that a model has learned, taken out again or given another name."""
+"""Taking photos and classes out of a model, or moving photos to another class."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from clsnet.photos.unscaled import Unscaled
 
 
 def by_digest(paths: Iterable[str | os.PathLike[str]]) -> dict[str, Path]:
-    """Return photos by what tells their contents, each once; none may be unreadable."""
+    """Return photos by the digest of their contents, each once; all must be readable."""
     found: dict[str, Path] = {}
     for path in photo_files(paths):
         digest = digest_of(path)
@@ -35,7 +35,7 @@ def by_digest(paths: Iterable[str | os.PathLike[str]]) -> dict[str, Path]:
 def features_of(
     taught: Model, photos: Mapping[str, Path], report: Report | None = None
 ) -> dict[str, np.ndarray]:
-    """Return the representation of each photo; none may be unreadable."""
+    """Return the features of each photo; all must be readable."""
     size = taught.sample_shape[-1]
     A, _, unreadable = features(taught.extractor, list(photos.values()), size, report)
     for line in unreadable.values():

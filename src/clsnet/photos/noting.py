@@ -1,4 +1,4 @@
-"""What a model of photos notes of itself when it has changed."""
+"""The notes that a model of photos writes when it has changed."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def familiarity_of(
     labels: np.ndarray,
     unscaled: Unscaled = AS_LEARNED,
 ) -> dict[str, list[float]]:
-    """Return how familiar photos are, each to the others of its class that were learned, sorted.
+    """Return the familiarity of each photo to the other learned photos of its class, sorted.
 
-    Nothing is said about classes of fewer than five photos.
+    Classes of fewer than five photos have none.
     """
     found = {}
     for label in np.unique(labels).tolist():

@@ -26,7 +26,7 @@ SEED = int(np.random.RandomState(0).randint(2**31))  # that of ``CLSNet(random_s
 def opened(
     path: Path, backbone: str | Backbone | None, keep: str | None, allow: Collection[str]
 ) -> Model:
-    """Return the model, or a new one whose extractor the first photos will fit."""
+    """Return the model, or a new one whose extractor will be fitted to the first photos."""
     if path.exists():
         named = _absolute(backbone) if backbone else ""
         model = of_photos(path, [*allow, named] if isinstance(named, str) else allow)
@@ -46,7 +46,7 @@ def opened(
 
 
 def blank_model(backbone: str | Backbone | None = None, keep: str | None = None) -> Model:
-    """Return the model that the first photos are learned with."""
+    """Return an empty model that can learn the first photos."""
     name = _absolute(backbone or PRESETS["fast"])
     chosen = resolve_backbone(name, PHOTOGRAPH, TAPS, views=1)
     if isinstance(chosen, Identity):

@@ -1,4 +1,4 @@
-"""Say what photos show."""
+"""Classifying photos."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LARGEST_SIDE = 1024
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a photo shows.
+    """The answer for one photo.
 
     Attributes
     ----------
@@ -56,14 +56,14 @@ def predict(
     report: Report | None = None,
     allow: str | Collection[str] = (),
 ) -> list[Prediction]:
-    """Say what photos show.
+    """Classify photos, or say that they are none of the known classes.
 
     Parameters
     ----------
     model
         The file of the model.
     paths
-        Photos, and folders of photos.
+        Photos and folders of photos.
     top
         How many classes to name.
     reject
@@ -107,7 +107,7 @@ class Answering:
         reject: float = REJECT,
         report: Report | None = None,
     ) -> list[Prediction]:
-        """Say what photos show; see `predict`."""
+        """Classify photos; see `predict`."""
         check_question(top, reject)
         taught, rejection = self.taught, self._rejection
         A, rows, unreadable = features(taught.extractor, files, taught.sample_shape[-1], report)
@@ -128,7 +128,7 @@ class Answering:
 
 
 def check_question(top: int, reject: float) -> None:
-    """Refuse what `predict` cannot be asked."""
+    """Refuse options that `predict` cannot take."""
     if not 0 <= reject < 1:
         raise ClsnetError(f"reject={reject}: give a share of 0 or more, and less than 1.")
     if top < 1:

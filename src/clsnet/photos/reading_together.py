@@ -1,4 +1,4 @@
-"""Photos that several processes read for each other."""
+"""Reading photos in several processes."""
 
 from __future__ import annotations
 

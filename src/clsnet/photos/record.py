@@ -1,4 +1,4 @@
-"""What a model of photos notes about itself, beside the sums that it learned."""
+"""The notes of a model of photos, stored beside its sums."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ NOTES = record(
 
 @dataclass(frozen=True)
 class Change:
-    """One learning of a folder.
+    """One call of `learn`.
 
     Attributes
     ----------
     date
-        When, in local time.
+        When it was, in local time.
     folder
         Name of the folder.
     counts
-        Photos learned of each class.
+        Number of photos learned of each class.
     """
 
     date: str
@@ -71,21 +71,20 @@ class Change:
 
 @dataclass(frozen=True)
 class Record:
-    """Everything noted. Each part is of one class, so that forgetting others leaves it as it is.
+    """All notes. Each part belongs to one class, so that forgetting others leaves it unchanged.
 
     Attributes
     ----------
     history
-        Every learning of what is still known, oldest first.
+        Every call of `learn` for classes that are still known, oldest first.
     digests
-        Of each class, the digests of the files learned.
+        For each class, the digests of the files learned.
     familiarity
-        Of each class, how familiar its photos are, each to the others, sorted.
+        For each class, the familiarity of each of its photos to the others, sorted.
     changed
         When the model was last changed, in universal time.
     expectation
-        What to expect of photos that were never seen. Every change makes it void; it follows from
-        the sums.
+        What to expect of new photos. It is computed from the sums, anew after every change.
 
     Examples
     --------
@@ -200,7 +199,7 @@ class Record:
 
     @staticmethod
     def merged(records: Iterable[Record]) -> Record:
-        """Return what several records note together, the oldest learning first."""
+        """Return the notes of several records as one, the oldest call of `learn` first."""
         found = Record(changed=moment())
         for one in records:
             found = Record(
@@ -233,7 +232,7 @@ def moment() -> str:
 
 
 def local(moment: str) -> str:
-    """Return a universal time as local time to the second, and what is none as it is."""
+    """Return a universal time as local time to the second; other text is returned unchanged."""
     try:
         return datetime.fromisoformat(moment).astimezone().isoformat(timespec="seconds")
     except (ValueError, OverflowError):

@@ -15,7 +15,7 @@ from clsnet.photos.wording import many
 
 
 def shared(photos: Sequence[Photo], known: dict[str, set[str]]) -> list[str]:
-    """Name every two classes that hold the same files."""
+    """Return a warning for each pair of classes with the same files."""
     owners: dict[str, set[str]] = {}
     for photo in photos:
         owners.setdefault(photo.digest, set()).add(photo.label)
@@ -30,7 +30,7 @@ def shared(photos: Sequence[Photo], known: dict[str, set[str]]) -> list[str]:
 
 
 def copied(A: np.ndarray, photos: Sequence[Photo]) -> list[str]:
-    """Name every two classes whose photos look the same, though they are not the same files."""
+    """Return a warning for each pair of classes whose photos look the same in different files."""
     times = Counter(photo.digest for photo in photos)
     rows = [i for i, photo in enumerate(photos) if times[photo.digest] == 1]
     return [

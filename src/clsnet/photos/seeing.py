@@ -1,4 +1,4 @@
-"""The classes of a model as a picture: a map of their looks, and a table of what is confused."""
+"""The classes of a model as a picture: a map, and a confusion matrix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clsnet.photos.noting import solved
 
 
 def class_map(classifier: AnalyticClassifier) -> np.ndarray:
-    """Return a place for each class: its mean in the two directions in which means differ most.
+    """Return a place for each class: its mean on the two principal axes of the means.
 
     Places are from -1 to 1.
 
@@ -34,9 +34,9 @@ def class_map(classifier: AnalyticClassifier) -> np.ndarray:
 
 
 def class_confusions(classifier: AnalyticClassifier) -> np.ndarray | None:
-    """Return the share of each class's photos that is taken for every class.
+    """Return the expected confusion matrix: the share of each class's photos taken for each class.
 
-    Classes of which too little is known have a row of zeros; None where nothing can be said.
+    Classes with too few photos have a row of zeros; None if there is no estimate.
     """
     shares = shares_taken(drawn_scores(solved(classifier)))
     nothing = np.zeros(len(classifier.labels))

@@ -1,4 +1,4 @@
-"""Sort photos into a folder for each class."""
+"""Sorting photos into a folder for each class."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def sort(
     model
         The file of the model.
     paths
-        Photos, and folders of photos.
+        Photos and folders of photos.
     into
         The folder that holds the folders of the classes; made if it is not there.
     move
@@ -102,7 +102,7 @@ def sort(
     report
         Called as `report(stage, done, total)`, in photos.
     say
-        Told when another process has to be waited for.
+        Called with one line of text when another process has to be waited for.
     allow
         Networks that the file may refer to, such as ``"hf:NAME"``; see `clsnet.load`.
 

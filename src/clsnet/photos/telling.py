@@ -1,4 +1,4 @@
-"""Changes of a model as parts of a sentence."""
+"""Changes of a model, described as parts of a sentence."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def told_undone(done: Undone) -> str:
     Examples
     --------
     >>> told_undone(Undone(None, 1, "2024-01-01", False, ["cat"], moved=2))
-    'gave 2 photos another class and forgot 1 class'
+    'moved 2 photos to another class and forgot 1 class'
     """
     parts = [
         told_change(done.change) if done.change else "",
         f"learned {many(done.learned, 'photo')}" if done.learned and not done.change else "",
-        f"gave {many(done.moved, 'photo')} another class" if done.moved else "",
+        f"moved {many(done.moved, 'photo')} to another class" if done.moved else "",
         f"forgot {many(done.forgotten, 'class')}" if done.forgotten else "",
         f"forgot {many(done.taken, 'photo')}" if done.taken else "",
     ]

@@ -1,4 +1,4 @@
-"""How well a model recognises photos whose classes are known."""
+"""Testing a model on labelled photos."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALIKE = 0.75  # letters of a folder's and of a class's name, to call it nearly t
 
 @dataclass(frozen=True)
 class Mistake:
-    """A photo that was taken for another class than its own.
+    """A photo that was taken for another class.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Mistake:
     label, taken_for
         Its class, and the most probable one.
     probability
-        Of the latter.
+        The probability of that class.
     """
 
     path: Path
@@ -43,30 +43,30 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Tested:
-    """What became of photos whose classes are known.
+    """The result of a test on labelled photos.
 
     A photo is right if its class is the most probable one, even if it is rejected.
 
     Attributes
     ----------
     tested, right
-        Photos of each class, and how many of them were right.
+        Number of photos of each class, and how many of them were right.
     rejected
-        Photos of each class that are said to be none of these.
+        Number of photos of each class that are rejected as none of these.
     mistakes
-        Photos that were wrong, the most confident first.
+        Photos that were taken for another class, the most confident mistakes first.
     unknown
-        Photos in folders whose names are no classes of the model; they count nowhere else.
+        Number of photos in folders that are not classes of the model; they count nowhere else.
     unknown_rejected
-        How many of these are said to be none of these.
+        How many of these are rejected as none of these.
     learned
-        How many of all photos the model has learned: of these it knows the answer.
+        How many of all photos the model has learned; on these it does better than on new ones.
     unreadable
         One line about each photo that cannot be read.
     warnings
         What was left out.
     nearest
-        For folders that are no classes of the model, the class with nearly that name, if any.
+        For folders that are not classes of the model, the class with nearly that name, if any.
     """
 
     tested: Counts
@@ -82,28 +82,28 @@ class Tested:
 
     @property
     def n(self) -> int:
-        """Photos of known classes."""
+        """Number of photos of known classes."""
         return sum(self.tested.values())
 
     @property
     def accuracy(self) -> float:
-        """The share of these that are right."""
+        """The share of them that are right."""
         return sum(self.right.values()) / self.n
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the accuracy on other photos like these."""
+        """The 95 % interval of the accuracy on new photos of this kind."""
         return wilson(sum(self.right.values()), self.n)
 
     @property
     def balanced_accuracy(self) -> float:
-        """The mean over classes of the share that is right."""
+        """The mean over classes of the share that is right (macro-averaged recall)."""
         shares = [self.right.get(label, 0) / n for label, n in self.tested.items()]
         return sum(shares) / len(shares)
 
     @property
     def confused(self) -> list[tuple[str, str, int]]:
-        """Class, the other class that its photos were taken for, and how many were; most first."""
+        """Triples: a class, the class its photos were taken for, and their number; most first."""
         pairs = Counter((one.label, one.taken_for) for one in self.mistakes)
         return sorted(
             ((label, other, n) for (label, other), n in pairs.items()),
@@ -120,16 +120,16 @@ def test(
     report: Report | None = None,
     allow: str | Collection[str] = (),
 ) -> Tested:
-    """Find out how well a model recognises labelled photos.
+    """Test a model on labelled photos.
 
     Parameters
     ----------
     model
         The file of the model.
     folder
-        Holds one folder of photos for each class.
+        A folder that holds one folder of photos for each class.
     reject
-        As for `predict`; it changes only which photos are said to be none of these.
+        As for `predict`; it changes only which photos are rejected as none of these.
     page
         A file to write: a self-contained page with the photos that were confused.
     report
@@ -146,7 +146,7 @@ def test(
     clsnet.errors.ClsnetError: cannot read /tmp/there-is-none.clsnet: No such file or directory.
     """
     if page is not None and not str(page).lower().endswith((".html", ".htm")):
-        raise ClsnetError(f"{page} is no name for a page: end it with .html.")
+        raise ClsnetError(f"{page} is not the name of a page: let it end with .html.")
     header, _ = read(at_home(model))
     found = find(Path(folder), report)
     if not found.photos:
@@ -183,7 +183,7 @@ def _tested(
     unreadable: list[str],
     warnings: list[str],
 ) -> Tested:
-    """Count, given photos of known and of other classes with what they were taken for."""
+    """Return the counts, given photos and what they were taken for."""
     mistakes = [
         Mistake(photo.path, photo.label, *answer.top[0])
         for photo, answer in known

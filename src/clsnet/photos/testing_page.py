@@ -1,4 +1,4 @@
-"""A page about a test: its figures, and the photos that were confused, small, in one file."""
+"""A page about a test: its figures and thumbnails of the confused photos, in one file."""
 
 from __future__ import annotations
 
@@ -113,14 +113,14 @@ def _figures(tested: Tested) -> Iterable[str]:
         )
     if tested.learned:
         yield (
-            f"<p>The model has learned {tested.learned:,} of the photos: on others it will do less "
-            "well.</p>"
+            f"<p>The model has learned {tested.learned:,} of the photos; on new photos it will do "
+            "less well.</p>"
         )
     for label, n in tested.unknown.items():
         none = tested.unknown_rejected.get(label, 0)
         yield (
-            f"<p>{text(label)} is no class of the model: it takes {none:,} of {many(n, 'photo')} "
-            "for none of these.</p>"
+            f"<p>{text(label)} is not a class of the model: it rejects {none:,} of "
+            f"{many(n, 'photo')} as none of these.</p>"
         )
     if tested.unreadable:
         yield f"<p>{many(len(tested.unreadable), 'photo')} could not be read.</p>"

@@ -1,4 +1,4 @@
-"""Classes that hold much the same photos, scaled or compressed anew."""
+"""Classes that hold the same photos, resized or compressed again."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ SHARE = 0.25
 
 
 def twins(A: np.ndarray, labels: np.ndarray) -> list[tuple[str, str, int, int]]:
-    """Tell which classes look like copies of each other, given the features of all photos.
+    """Return the pairs of classes that look like copies of each other, given all features.
 
     Returns
     -------
     list of (one, other, same, looked at)
-        Where a quarter of the photos of `one`, two at least, have a twin in `other`.
+        Pairs in which a quarter of the photos of `one`, and at least two, have a twin in `other`.
 
     Examples
     --------

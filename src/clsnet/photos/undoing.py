@@ -1,4 +1,4 @@
-"""Take back the last change of a model."""
+"""Undoing the last change of a model."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from clsnet.storage.files import at_home
 
 @dataclass(frozen=True)
 class Undone:
-    """What was undone or, the second time, done again.
+    """What was undone or, the second time, redone.
 
     Attributes
     ----------
     change
-        The learning of a folder, if it was one.
+        The call of `learn`, if it was one.
     forgotten
         Number of classes that were forgotten.
     date
         When it was.
     again
-        Whether it was done again.
+        Whether it was redone.
     classes
         Classes known now.
     learned
-        Number of photos that came in, from a folder or by merging.
+        Number of photos that were added, by `learn` or `merge`.
     taken
         Number of photos that were forgotten one by one.
     moved
-        Number of photos that got another class.
+        Number of photos that were moved to another class.
     """
 
     change: Change | None
@@ -50,14 +50,14 @@ class Undone:
 
 
 def undo(model: str | os.PathLike[str], *, say: Callable[[str], None] | None = None) -> Undone:
-    """Undo the last change of a model; the second time, do it again.
+    """Undo the last change of a model; the second time, redo it.
 
     Parameters
     ----------
     model
         The file of the model.
     say
-        Told when another process has to be waited for.
+        Called with one line of text when another process has to be waited for.
 
     Examples
     --------
@@ -73,8 +73,8 @@ def undo(model: str | os.PathLike[str], *, say: Callable[[str], None] | None = N
         before = version_before(path)
         if not before.exists():
             raise ClsnetError(
-                f"there is nothing to undo: {model} was learned once, and {before.name} is not "
-                "there; delete the model to start anew."
+                f"there is nothing to undo: there is no previous version ({before.name}); delete "
+                f"{model} to start again."
             )
         undone = _undone(*(read(file)[0] for file in (path, before)))
         swap(path)
@@ -82,7 +82,7 @@ def undo(model: str | os.PathLike[str], *, say: Callable[[str], None] | None = N
 
 
 def undoable(model: str | os.PathLike[str]) -> Undone | None:
-    """Tell what `undo` would undo, if anything.
+    """Return what `undo` would undo, or None.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ def unsort(into: str | os.PathLike[str], *, say: Callable[[str], None] | None = 
     into
         The folder that photos were sorted into.
     say
-        Told when another process has to be waited for.
+        Called with one line of text when another process has to be waited for.
 
     Examples
     --------

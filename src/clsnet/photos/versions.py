@@ -64,7 +64,7 @@ def changing(path: Path, say: Callable[[str], None] | None = None) -> Iterator[P
     path
         The model, which need not exist yet.
     say
-        Called with a line when another process has to be waited for.
+        Called with one line of text when another process has to be waited for.
     """
     path = at_home(path).resolve()
     _check_writable(path)
@@ -108,7 +108,7 @@ def _kept(path: Path) -> Iterator[Path]:
             write_atomically(second, path.read_bytes())
         yield second
     except OSError as error:
-        raise ClsnetError(f"cannot write {path}: {error.strerror}; it is as it was.") from None
+        raise ClsnetError(f"cannot write {path}: {error.strerror}; it is unchanged.") from None
     finally:
         _finish(path)
 
