@@ -92,6 +92,6 @@ def test_a_file_that_is_no_checkpoint_is_refused(written, damage):
             "foreign": whole.replace(b"clsnet-pretraining", b"somebody-else-----"),
         }
         checkpoint.path.write_bytes(contents[damage])
-    reason = r"no checkpoint of clsnet pretrain; remove it|Is a directory"
+    reason = r"not a checkpoint of clsnet pretrain; remove it|Is a directory"
     with pytest.raises(ClsnetError, match=reason):
         checkpoint.restore(fresh, optimiser_of(fresh))

@@ -1,4 +1,4 @@
-"""Which test samples a run answered right, in the data set's own order of test samples."""
+"""Which test samples a run classified correctly, in the data set's order of test samples."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Answers:
     Attributes
     ----------
     tested
-        Which of the data set's test samples are of the sequence's classes.
+        A mask of the data set's test samples: those of the sequence's classes.
     right
-        Which of the data set's test samples were answered right.
+        A mask of the data set's test samples: those classified correctly.
     labels
-        Digest of the labels of all test samples: runs with the same one had the same test set.
+        Digest of the labels of all test samples; runs with the same digest had the same test set.
 
     Examples
     --------

@@ -47,8 +47,8 @@ class Comparison:
 def compare(runs: Runs, others: Runs) -> Comparison | None:
     """Compare the runs of one method with those of another; None if no seed has both.
 
-    Only like is compared: of each seed, runs on the same test samples and with the same frozen
-    network, if both methods have one.
+    For each seed, only runs on the same test samples and, if both methods have one, with the same
+    frozen network are compared.
 
     For seed s and test sample i let d_si be the share of orders in which the first method is
     right about the sample, less that of the second. With d_s the mean over the n_s samples, the
@@ -71,7 +71,7 @@ def compare(runs: Runs, others: Runs) -> Comparison | None:
     Parameters
     ----------
     runs, others
-        As result files hold them.
+        Runs as read from result files.
 
     Examples
     --------

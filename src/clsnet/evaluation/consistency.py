@@ -1,4 +1,4 @@
-"""Average accuracy, BWT and FWT belong together: each follows from the others."""
+"""The identity between average accuracy, BWT and FWT."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROUNDING = 1e-9
 def accuracy_by_transfer(
     first: float, independent: Sequence[float], bwt: float, fwt: float
 ) -> float:
-    """Return the average accuracy that follows from the other figures of a run.
+    """Return the average accuracy that a run's other figures imply.
 
     By the definitions of the three metrics it is
     ``[R_11 + sum_{t>1} R_t^ind + (T - 1) (BWT + FWT)] / T``.
@@ -37,9 +37,9 @@ def accuracy_by_transfer(
 
 
 def greatest_accuracy(n_tasks: int, bwt: float, fwt: float) -> float:
-    """Return the greatest average accuracy that these transfers leave room for.
+    """Return the greatest average accuracy that is possible with these transfers.
 
-    It is that of models of one task that make no mistake.
+    It is reached if models of single tasks make no mistake.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One method, one order: run it, or take it from the store."""
+"""Running one method on one order, or reading the stored run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Progress = Callable[[int, str, float | None], None]
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be run, and where its file lies; `network` is the digest of a frozen one."""
+    """A run to do and the place of its file; `network` is the digest of a frozen network."""
 
     method: str
     index: int
@@ -44,7 +44,7 @@ class Job:
         return run_path(self.out, sequence.name, self.method, self.index)
 
     def config(self) -> dict[str, Any]:
-        """Return what sets this run apart from others of the same method."""
+        """Return the configuration, which distinguishes this run from others of the same method."""
         return {"preset": self.preset, "tune": self.tune, **dict(self.options)}
 
     def stored(self, sequence: TaskSequence) -> dict[str, Any] | None:

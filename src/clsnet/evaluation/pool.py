@@ -1,4 +1,4 @@
-"""Many jobs, each in a process of its own, as many at a time as there are cores for."""
+"""Running many jobs in processes of their own, as many at a time as there are cores."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def run_all(
 ) -> Iterator[Finished]:
     """Run jobs side by side and yield them as they end; a single worker works in this process.
 
-    A job that fails is told with its reason and stops no other. Closing the iterator, or Ctrl-C,
-    ends the jobs in flight; the finished ones are stored already.
+    A job that fails is reported with its reason and stops no other. Closing the iterator, or
+    Ctrl-C, ends the running jobs; finished ones are stored already.
     """
     if workers == 1:
         for job in jobs:

@@ -1,4 +1,4 @@
-"""Classes that a network was pretrained on: to learn them again proves nothing."""
+"""Classes that a network was pretrained on, on which it must not be tested."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Learn a sequence of tasks, one after the other, and test on all tasks so far.
 
-A method is handed the training data of the current task and nothing else, and asked about test
-samples without being told which task they come from. A prediction has to be a function of one
-sample; the conformance tests check that for every method.
+A method gets the training data of the current task and nothing else. It predicts test samples
+without knowing their task. A prediction has to be a function of one sample; the conformance tests
+check that for every method.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ Progress = Callable[[int, str, float | None], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run measured; row T of `R` holds the accuracy on tasks 1 to T.
+    """The measurements of one run; row T of `R` holds the accuracy on tasks 1 to T.
 
-    `seconds` tells learning in all and task by task, and predicting; `memory` what the model keeps
-    and the peak of the process while it learned each task. `right` holds, for each task, which of
-    its test samples were answered right after the last one; `order_free` whether the learner
-    promises that these answers do not depend on the order of tasks.
+    `seconds` holds the times of learning, in total and per task, and of predicting; `memory` the
+    size of the model and the peak memory of the process for each task. `right` tells, for each
+    task, which of its test samples were classified correctly after the last task; `order_free`
+    whether the learner promises that this does not depend on the order of tasks.
     """
 
     R: list[list[float]]
@@ -76,13 +76,13 @@ def evaluate(
     Parameters
     ----------
     build
-        Makes a fresh learner.
+        A function that returns a new learner.
     tasks
         The sequence, in order.
     protocol
         ``"agnostic"``, or ``"demo"`` for the authors' leaking evaluation.
     progress
-        Called with task number, stage and the accuracy so far.
+        A function that is called with the task number, the stage and the accuracy so far.
     with_independent
         Whether to train the independent models that forward transfer needs.
     """
@@ -128,7 +128,7 @@ def evaluate(
 
 
 class _Agnostic:
-    """The honest protocol; where the extractor is fixed, it sees each test sample once."""
+    """The honest protocol; a fixed extractor computes the features of each test sample once."""
 
     def __init__(self, learner: Learner, features: Features | None = None) -> None:
         self.learner = learner
@@ -158,7 +158,7 @@ class _Agnostic:
 
 
 class _Demo(_Agnostic):
-    """The leaking protocol: the representation is refitted to whatever is looked at."""
+    """The leaking protocol: the representation is refitted to the samples of each task."""
 
     def learn(self, task: Task) -> None:
         if isinstance(self.learner, ExtractorLearner):

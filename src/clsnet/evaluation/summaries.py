@@ -1,4 +1,4 @@
-"""Runs, summed up: one line per method, mean and spread over seeds and orders."""
+"""Summaries of runs: one per method, with mean and spread over seeds and orders."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TUNED_FORM = "form=tuned"
 class Summary:
     """Runs of one method in one configuration over several orders, and seeds.
 
-    `common` are options that need no mention, as all that it stands among have them.
+    `common` holds options that all summaries in a table share, so titles omit them.
     """
 
     sequence: str
@@ -33,7 +33,7 @@ class Summary:
 
     @property
     def title(self) -> str:
-        """Method, with what sets it apart."""
+        """Method and the options that distinguish it."""
         method = methods().get(self.method)
         variant = method.variant if method else None
         extras = [variant, self.preset, "tuned" if self.tuned else None]
@@ -50,19 +50,19 @@ class Summary:
 
     @property
     def machines(self) -> tuple[str, ...]:
-        """What runs were made on."""
+        """The machines on which the runs were made."""
         places = (run["environment"] for run in self.runs)
         names = (_threads(one["threads"]) if one["gpu"] == "none" else one["gpu"] for one in places)
         return tuple(dict.fromkeys(names))
 
     @property
     def n_seeds(self) -> int:
-        """How many seeds there are, each with its own orders and, where they are drawn, classes."""
+        """Number of seeds, each with its own orders and, if classes are drawn, its own classes."""
         return len({run["seed"] for run in self.runs})
 
     @property
     def orders(self) -> str:
-        """How many orders each seed has; any one of them stands for all if they do not matter."""
+        """Number of orders per seed; "any" if they make no difference."""
         counts = sorted(Counter(run["seed"] for run in self.runs).values())
         if counts[-1] == 1 and all(run.get("order_free") for run in self.runs):
             return "any"
@@ -96,8 +96,8 @@ class Summary:
 def summarise(runs: Iterable[dict[str, Any]]) -> list[Summary]:
     """Group runs that differ only in their order or their seed.
 
-    Every seed may have a network of its own: files of the same name are taken as the same kind of
-    network, whatever folders they lie in.
+    Every seed may have its own network: files with the same name, in any folder, count as the same
+    kind of network.
     """
     groups: dict[Summary, list[dict[str, Any]]] = {}
     for run in runs:

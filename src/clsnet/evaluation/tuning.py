@@ -1,4 +1,4 @@
-"""Choose a method's options on training data of all tasks."""
+"""Choosing a method's options on training data of all tasks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def hold_out(task: Task, seed: int) -> Task:
 
 @dataclass(frozen=True)
 class Tuned:
-    """What was chosen, of how many combinations, and whose choice lies on an edge all the same."""
+    """The chosen options, the number of combinations tried, and options still on an edge."""
 
     options: dict[str, Any]
     n_tried: int
@@ -56,19 +56,19 @@ def tune(
 ) -> Tuned:
     """Choose the options of the method's grid with the best accuracy on held-out training data.
 
-    This reads training data of all tasks before the first one is learned, which a learner of one
-    task after another could not do. Every combination is tried. While the best value of an option
-    is the least or the greatest that was tried, its grid grows by one step on that side and the new
-    combinations are tried too, up to eight times; so no grid decides by where it ends. Only grids
-    of positive fractions grow: a word has no next value, and a larger integer, such as a number of
-    nodes, costs more rather than being another choice. An integer on an edge is told as such.
+    This reads training data of all tasks before the first one is learned, which an incremental
+    learner could not do. Every combination is tried. While the best value of an option is the
+    smallest or the largest one tried, its grid grows by one step on that side, up to eight times,
+    so the choice does not depend on where a grid ends. Only grids of positive fractions grow: a
+    word has no next value, and a larger integer, such as a number of nodes, costs more. An integer
+    on an edge is reported.
 
     Parameters
     ----------
     method, tasks, seed, preset
-        What to tune, and on what.
+        The method, and the tasks to tune it on.
     given
-        Options that stay as they are.
+        Options that are fixed.
     progress
         Called with each combination and its accuracy.
     """

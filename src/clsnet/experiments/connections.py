@@ -77,10 +77,10 @@ def _checks(where: str, runs: Runs) -> list[Check]:
 
 
 WHY = (
-    "γ and ridge of the paper's rule are the same for all four and were chosen for A on held-out "
-    "training data. Nodes G* are tuned to samples of the first task, so what they gain on it does "
-    "not carry over to later ones. Where the full curvature keeps what features correlate, a rich "
-    "network alone (Z) is enough."
+    "All four use the same γ and ridge, which were chosen for A on held-out training data. Nodes "
+    "G* are tuned to samples of the first task, and their gain there does not carry over to later "
+    "tasks. With the full curvature, which keeps the correlations between features, the features "
+    "of a good network alone (Z) are enough."
 )
 
 
@@ -106,5 +106,5 @@ EXPERIMENT = Experiment(
     title="Connections Z, G, G* and A",
     place="Table IV",
     claim="Tuned nodes G* are far better than random ones G on all tasks (77.23 % and 63.85 % on "
-    "CIFAR-100/10), and A = [Z, G*] is best (78.43 %). Z alone is worst.",
+    "CIFAR-100/10), and A = [Z, G*] is the best (78.43 %). Z alone is the worst.",
 )

@@ -31,19 +31,19 @@ def answer(found: Found) -> Answer:
     checks = [
         Check(
             f"{len(broken)} of {len(bounds.rows)} rows of the table of FashionMNIST-10/5 exceed "
-            f"the accuracy that their BWT and FWT leave room for: {', '.join(broken)}.",
+            f"the greatest accuracy that their BWT and FWT allow: {', '.join(broken)}.",
             not broken,
         ),
         Check(
-            "The rows of the table of γ imply models of one task that are right in "
-            f"{', '.join(f'{value:.4f}' for value in differing.values())} of the cases for γ = "
-            f"{', '.join(f'{gamma:g}' for gamma in differing)}, though such a model has no old "
-            "task for γ to weigh.",
+            "The rows of the table of γ imply that models of a single task have an accuracy of "
+            f"{', '.join(f'{value:.4f}' for value in differing.values())} for γ = "
+            f"{', '.join(f'{gamma:g}' for gamma in differing)}, although γ has no effect on a "
+            "model without old tasks.",
             max(differing.values()) - min(differing.values()) < ROUNDING,
         ),
         Check(
-            f"{len(wrong)} printed means of the tables of graceful forgetting are not the means of "
-            f"the figures that they stand beside: {'; '.join(wrong)}.",
+            f"{len(wrong)} printed means in the tables of graceful forgetting are not the means of "
+            f"the figures beside them: {'; '.join(wrong)}.",
             not wrong,
         ),
     ]
@@ -99,10 +99,10 @@ def _means() -> tuple[Table, list[str]]:
 
 WHY = (
     "By the paper's definitions, T × Avg Acc = R₁₁ + the accuracies of models of one task (t > 1) "
-    "+ (T − 1)(BWT + FWT), and no accuracy exceeds 1. The identity is linear, so it holds for "
-    "means over orders, too. It holds exactly for every run of this software, which refuses to "
-    "store one that breaks it. Rows that break it cannot be a target: at least one of their "
-    "figures is wrong."
+    "+ (T − 1)(BWT + FWT), and no accuracy exceeds 1. The identity is linear, so it also holds for "
+    "means over orders. It holds exactly for every run of this software, which refuses to store a "
+    "run that violates it. Rows that violate it are no target to reach: at least one of their "
+    "figures must be wrong."
 )
 
 

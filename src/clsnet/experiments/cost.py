@@ -61,10 +61,10 @@ def _checks(summaries: list[Summary]) -> list[Check]:
 
 
 WHY = (
-    "Memory counts every number that is needed to predict and to go on learning, 32 bits each; "
-    "random weights that follow from a seed do not count. Times compare on the same machine only; "
-    "hollow rings are the paper's, measured on its own. The full curvature takes one matrix, "
-    "whatever the number of tasks and classes."
+    "Memory counts every number that is needed to predict and to go on learning, with 32 bits "
+    "each; random weights that can be drawn again from a seed do not count. Times can be compared "
+    "on the same machine only; hollow rings are the paper's, measured on another. The full "
+    "curvature takes one matrix, for any number of tasks and classes."
 )
 
 

@@ -76,11 +76,11 @@ def _checks(runs: Mapping[tuple[str, int], Summary]) -> list[Check]:
 
 WHY = (
     "A task is remembered as a quadratic around its solution. For a squared error that is exact "
-    "with the whole Hessian A'A; its diagonal takes features for uncorrelated, which they are not. "
-    "At equal memory the diagonal can afford many more features, and that does not make up for it. "
-    "Low rank affords about twice as many as full; only full is exact in whatever order tasks "
-    "come. All three see random nodes of the same kind; γ and ridge of the diagonal were chosen on "
-    "held-out training data."
+    "with the whole Hessian A'A. Its diagonal assumes uncorrelated features, and they are "
+    "correlated. At equal memory the diagonal can use many more features, but they do not make up "
+    "for it. The low-rank form can use about twice as many features as the full one, which alone "
+    "is exact for any order of tasks. All three use random nodes of the same kind; γ and ridge of "
+    "the diagonal were chosen on held-out training data."
 )
 
 
@@ -122,6 +122,6 @@ EXPERIMENT = Experiment(
     module=__name__,
     title="Diagonal, low-rank and full curvature at equal memory",
     place="ours",
-    claim="Given the same memory, the full curvature of few features, or a low-rank part of the "
-    "curvature of more, is more accurate than the diagonal (the paper's plasticity) of many.",
+    claim="With the same memory, the full curvature of a few features, or a low-rank form with "
+    "more features, is more accurate than the diagonal (the paper's plasticity) with many.",
 )

@@ -66,8 +66,8 @@ def _checks(summaries: list[Summary]) -> list[Check]:
     mean = rule.mean("avg_acc") or 0.0
     checks = [
         Check(
-            f"The paper's rule ({rule.title}) reaches {mean:.4f} on FashionMNIST-10/5 where "
-            f"{PAPER.avg_acc} is printed.",
+            f"The paper's rule ({rule.title}) reaches {mean:.4f} on FashionMNIST-10/5; the paper "
+            f"reports {PAPER.avg_acc}.",
             mean > PAPER.avg_acc - NEAR,
         )
     ]
@@ -90,14 +90,15 @@ def _why(summaries: list[Summary]) -> str:
         sentences.append(
             f"The released evaluation gives {leaks.mean('avg_acc'):.4f}: it refits the "
             "representation to the test samples of one task at a time. Such a batch holds two "
-            "classes, and the refitted representation tells which."
+            "classes, and the refitted representation reveals which ones."
         )
     ours = [s for s in summaries if s.method == "clsnet" and s.protocol != DEMO]
     best = max(ours, key=lambda s: s.mean("avg_acc") or 0.0, default=None)
     if best:
         sentences.append(
-            "The rule itself loses because it keeps a diagonal of each task's curvature. With the "
-            f"full curvature, {best.title} reaches {best.mean('avg_acc'):.4f}, honestly tested."
+            "Without that leak, the rule falls behind because it keeps only a diagonal of each "
+            f"task's curvature. With the full curvature, {best.title} reaches "
+            f"{best.mean('avg_acc'):.4f} in an honest test."
         )
     return " ".join(sentences)
 

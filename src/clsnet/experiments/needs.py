@@ -1,4 +1,4 @@
-"""What an experiment needs: runs of methods, and whatever else has to be measured."""
+"""What an experiment needs: runs of methods, and other measurements."""
 
 from __future__ import annotations
 

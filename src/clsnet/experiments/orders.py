@@ -58,9 +58,10 @@ def answer(found: Found) -> Answer:
 
 HEADS = ("mean", "deviation", "orders")
 WHY = (
-    "A deviation says little beside a mean near chance: a method that forgets everything but the "
-    "last task is robust, too. With the full curvature and fixed features the answer is that of "
-    "ridge regression on all data, in whatever order it came, so its deviation is exactly zero."
+    "A small deviation means little if the mean is near chance: a method that forgets everything "
+    "except the last task is robust, too. With the full curvature and fixed features, the answers "
+    "are those of ridge regression on all data, so the order makes no difference and the deviation "
+    "is exactly zero."
 )
 
 

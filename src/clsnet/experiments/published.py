@@ -1,4 +1,4 @@
-"""The table of the paper that methods are compared with, wherever they are listed."""
+"""The table of the paper with which methods are compared."""
 
 from __future__ import annotations
 

@@ -24,10 +24,10 @@ class Study(Protocol):
     """What the module of an experiment holds."""
 
     def needs(self, quick: bool) -> Needs:
-        """Return the runs, and whatever else has to be measured; less of it if quick."""
+        """Return the runs and other measurements that are needed; fewer if quick."""
 
     def answer(self, found: Found) -> Answer:
-        """Return what became of the claim, given what is there."""
+        """Return whether the claim holds, given what was found."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class Experiment:
     module
         ``__name__``: the module that holds its two functions.
     title
-        What is tried.
+        The title of its section.
     place
         The table or figure of the paper, or "ours" for what the paper does not have.
     claim
-        What the paper claims (or, where it is ours, what we do), in our words.
+        The paper's claim (or ours, if the experiment is ours), in our words.
 
     Examples
     --------

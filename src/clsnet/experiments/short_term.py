@@ -140,8 +140,8 @@ def _checks(honest: Mapping[str, Summary]) -> list[Check]:
 
 def _why(honest: Mapping[str, Summary], control: Mapping[str, Matrix] | None) -> str:
     text = (
-        "The means are not of the same tasks: a model that forgets is no longer asked about what "
-        "it forgot, and has fewer classes to mistake for each other."
+        "The means cover different tasks: a model that forgets is no longer tested on what it "
+        "forgot, and it has fewer classes to confuse."
     )
     if not control:
         return text
@@ -161,11 +161,12 @@ def _why(honest: Mapping[str, Summary], control: Mapping[str, Matrix] | None) ->
     more = sum(mine > other for mine, other in gains.values())
     return (
         f"{text} The control keeps all tasks and only leaves the forgotten classes out of its "
-        f"answers ({told}). Forgetting itself is ahead of that in {more} of {len(gains)} cases, so "
+        f"answers ({told}). Forgetting is better than the control in {more} of {len(gains)} cases, "
+        "so "
         + (
-            "it does free capacity for the others."
+            "it does free capacity for the other tasks."
             if more == len(gains)
-            else "the gain is mostly that of fewer answers, not of freed capacity."
+            else "most of the gain comes from fewer possible answers, not from freed capacity."
         )
     )
 

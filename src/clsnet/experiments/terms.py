@@ -56,11 +56,11 @@ def _checks(runs: Mapping[tuple[int, ...], Summary]) -> list[Check]:
             ahead(second, one),
         ),
         Check(
-            f"Term 3 does not do it without term 2: {third.mean('avg_acc'):.4f}.",
+            f"Term 3 without term 2 does not: {third.mean('avg_acc'):.4f}.",
             ahead(second, third),
         ),
         Check(
-            f"Term 3 beside term 2 {'adds to it' if more else 'does not add to it for sure'}: "
+            f"Term 3 in addition to term 2 {'helps' if more else 'does not clearly help'}: "
             f"{every.mean('avg_acc'):.4f} with all three terms.",
             more,
         ),
@@ -68,9 +68,10 @@ def _checks(runs: Mapping[tuple[int, ...], Summary]) -> list[Check]:
 
 
 WHY = (
-    "The objective is the authors' release, learned from scratch in each combination. Honest rows "
-    "lie far below the printed ones because a prediction never sees other samples of its task. "
-    "The leaking rows repeat the released evaluation and come near to what is printed."
+    "The objective is that of the authors' release, trained from scratch in each combination. "
+    "Honest rows are far below the published ones because a prediction never sees other samples of "
+    "its task. The leaking rows repeat the released evaluation and come close to the published "
+    "figures."
 )
 
 
@@ -89,5 +90,5 @@ EXPERIMENT = Experiment(
     title="Terms of the objective",
     place="Table V",
     claim="Term 2, the memory of old tasks, is what prevents forgetting: 0.1964 without it, 0.9043 "
-    "with it. Term 3 alone does not (0.2570), but beside term 2 it adds a little (0.9169).",
+    "with it. Term 3 alone does not (0.2570), but it helps a little with term 2 (0.9169).",
 )

@@ -108,10 +108,10 @@ def _checks(where: str, runs: Runs) -> list[Check]:
 
 
 WHY = (
-    "Which value of γ is best depends on the scale of the features and on how the plasticity is "
+    "The best value of γ depends on the scale of the features and on how the plasticity is "
     "computed (the paper's text and the released code differ by orders of magnitude), so it has to "
-    "be chosen anew for each data set. "
-    "With the full curvature in place of its diagonal, γ = 1 is exact and nothing is to be chosen."
+    "be tuned for each data set. With the full curvature instead of its diagonal, γ = 1 is exact "
+    "and nothing has to be tuned."
 )
 
 

@@ -66,9 +66,9 @@ def answer(found: Found) -> Answer:
 
 WHY = (
     "The representation is that of the authors' release. Fitted to the first task and then fixed, "
-    "as a prediction for one sample needs it, it separates classes about as well as pixels do. "
-    "Refitted to the samples of each task alone, the share is {leaking:.3f}: samples of one task "
-    "then lie near to each other and apart from other tasks, whatever they show."
+    "as predicting a single sample requires, it separates classes about as well as pixels do. If "
+    "it is refitted to the samples of each task, the share is {leaking:.3f}: samples of one task "
+    "are then close to each other and far from other tasks, regardless of their class."
 )
 
 

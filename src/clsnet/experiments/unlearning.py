@@ -67,8 +67,8 @@ def answer(found: Found) -> Answer:
             _interval(auc[GRACEFUL])[0] > 0.5 and differing[GRACEFUL] > 0,
         ),
         Check(
-            f"By the paper's rule, {differing[REMOVED]:.1%} of answers differ where the task was "
-            f"removed at the end, and {differing[FADED]:.1%} where it faded early.",
+            f"With the paper's rule, {differing[REMOVED]:.1%} of answers differ if the task is "
+            f"removed at the end, and {differing[FADED]:.1%} if it fades early.",
             differing[REMOVED] > 0,
         ),
     ]
@@ -78,15 +78,15 @@ def answer(found: Found) -> Answer:
 COLUMNS = ("auc", "differing", "accuracy")
 HEADS = ("membership test (AUC)", "answers unlike a model that never saw it", "accuracy")
 WHY = (
-    f"The test is given the model and samples of the forgotten classes: {MEMBERS} of each that "
-    "were learned, and as many that were not. A learned sample had 0 as the target of every class "
-    "that remains, so its scores for them are smaller; the test ranks samples by the sum of their "
-    "squares. (Before forgetting, by the distance to all targets.) Given a model that does not "
+    f"A membership inference test gets the model and samples of the forgotten classes: {MEMBERS} "
+    "of each class that were learned, and as many that were not. A learned sample had the target 0 "
+    "for every remaining class, so its scores for them are smaller; the test ranks samples by the "
+    "sum of their squares (before forgetting, by the distance to all targets). If a model does not "
     "depend on the forgotten samples, members and others are interchangeable, and the expected AUC "
-    "is exactly 0.5. The full curvature can keep a sum for each task, and exact forgetting takes "
-    "that sum away. Graceful forgetting takes classes out of the answers, and leaves weights that "
-    "the task helped to shape. The paper's rule remembers too little of single samples for this "
-    "test to find them, even before forgetting; its answers still tell that the task was there."
+    "is exactly 0.5. The full curvature can keep a sum for each task, and exact forgetting removes "
+    "that sum. Graceful forgetting removes classes from the answers, but the task still influences "
+    "the weights. The paper's rule retains too little of single samples for this test to find "
+    "them, even before forgetting; its answers still reveal that there was such a task."
 )
 
 
@@ -204,6 +204,6 @@ EXPERIMENT = Experiment(
     module=__name__,
     title="Exact against graceful forgetting",
     place="ours",
-    claim="Graceful forgetting makes room but does not remove. Exact forgetting, which the full "
-    "curvature allows, leaves nothing behind that a membership test could find.",
+    claim="Graceful forgetting frees capacity but removes nothing. Exact forgetting, which "
+    "the full curvature allows, leaves nothing that a membership test could find.",
 )

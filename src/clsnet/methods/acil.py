@@ -24,8 +24,8 @@ class ACIL(ClosedForm):
     equal those of ridge regression on all samples so far. The update is the one that the authors
     gave for G-ACIL (GACL), in which classes may come again; their release has no other.
 
-    The release trains its network on the first half of the classes and keeps the epoch that is
-    best on test data. Here the network is frozen, as for all other methods on these features.
+    The released code trains its network on the first half of the classes and keeps the epoch with
+    the best test accuracy. Here the network is frozen, as for all other methods on these features.
 
     Checked against the release, with the same features and random weights in double precision: the
     weights agree to 3e-8 of the largest, and every answer is the same.
@@ -36,7 +36,7 @@ class ACIL(ClosedForm):
         Width of the random layer. None is the authors' 8,192 with the preset ``"best"``, and
         2,000 otherwise; for ImageNet they take 16,384.
     ridge
-        The authors' 0.1 suits features of theirs, and they advise to try others on new ones.
+        Default: the authors' 0.1, which suits their features; they advise tuning it on new ones.
     options
         As for `ClosedForm`.
 

@@ -14,13 +14,13 @@ from clsnet.methods.registry import Method
 
 
 class AIR(ClosedForm):
-    """Ridge regression on a frozen random layer in which every class weighs the same.
+    """Ridge regression on a frozen random layer, with the same total weight for every class.
 
     Features go through uniform random weights and a ReLU, as for `ACIL`. A Gram matrix and a sum
-    are kept of each class. Before they are added up, each is divided by the class's number of
-    samples and multiplied by the harmonic mean of these numbers, so that the weights of classes
-    sum up to their number. Where all classes have as many samples it equals `ACIL`. Neither the
-    order of tasks matters nor how often a class comes again.
+    are kept for each class. Before they are added up, each is divided by the class's number of
+    samples and multiplied by the harmonic mean of these numbers. If all classes have the same
+    number of samples, the result equals that of `ACIL`. It depends neither on the order of tasks
+    nor on how often a class appears again.
 
     As in the release, which keeps one Gram matrix per class in all settings, memory grows with
     the square of `nodes` for each class.

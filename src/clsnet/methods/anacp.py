@@ -21,7 +21,7 @@ from clsnet.methods.common.random_layer import RandomLayer, gelu
 from clsnet.methods.declared_options import option
 from clsnet.methods.registry import Method
 
-NULL = 1e-9  # an eigenvalue this small, relative to the largest, is zero but for rounding
+NULL = 1e-9  # an eigenvalue this small, relative to the largest, is zero except for rounding
 
 
 class Weights(NamedTuple):
@@ -36,7 +36,7 @@ class Weights(NamedTuple):
 
 
 class AnaCP(ClosedForm):
-    """Ridge regression to class means pushed apart, then to classes, on Gaussian samples.
+    """Ridge regression to class means that are pushed apart, then to classes on Gaussian samples.
 
     Features are scaled to length one. Their class means are centred and whitened by the covariance
     that classes share; their singular values are raised by one. The result, whitened once more,
@@ -49,11 +49,11 @@ class AnaCP(ClosedForm):
     No step depends on the order of tasks. Samples are drawn anew whenever a task has been learned,
     and follow from the seed.
 
-    Whitening a second time, where one would expect its inverse, is what the released code does. The
-    code counts the newest task's covariance twice, so that the order of tasks matters; here it is
-    the exact pooled one. Centred means have one singular value that is zero. The code raises that
-    one too, along a direction that rounding decides; here it stays zero. The released scripts adapt
-    the network to the first task before; here it is frozen, as for all other methods.
+    The second whitening, where one would expect its inverse, follows the released code. That code
+    counts the newest task's covariance twice, so the order of tasks matters; here the pooled
+    covariance is exact. One singular value of centred means is zero. The code raises it as well,
+    along a direction that depends on rounding; here it stays zero. The released scripts first adapt
+    the network to the first task; here it is frozen, as for all other methods.
 
     The code adds its shrinkage to the covariance of the first task alone, so that it fades: to a
     third after five tasks of the same size. It adds 1e-8 to eigenvalues before it whitens. Here

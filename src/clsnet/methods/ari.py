@@ -16,7 +16,7 @@ FLOOR = 0.85  # added to the square of the distance that a copy has moved
 
 
 class ARI(Rehearsal):
-    """Let a copy of the weights learn each task of a batch; mix the copies with the old weights.
+    """Train a copy of the weights for each task in a batch; mix the copies with the old weights.
 
     A batch holds samples of the task and exemplars. For each task in it, a copy of the weights
     takes a step on the samples of that task, with a binary cross-entropy, and a second step on the
@@ -26,11 +26,11 @@ class ARI(Rehearsal):
     ``exp(-beta)`` of the old weights; in the first task, of all of them. Without the attack, with
     equal weights and with `own_outputs` this is the update of iTAML.
 
-    The authors' loss sees the outputs of the sample's task alone, and they answer within the true
-    task, by a network that was tuned on the exemplars of that task. Here no task is told, and the
-    largest output of all classes wins. With their loss that leaves 0.22 of held-out training data
-    of Fashion-MNIST, since outputs of two tasks never compete; so the loss sees the outputs of all
-    classes so far unless it is told otherwise.
+    The authors' loss covers only the outputs of the sample's own task, and they predict within the
+    true task, with a network that was tuned on the exemplars of that task. Here the task is
+    unknown, and the largest output of all classes wins. With their loss, the accuracy on held-out
+    training data of Fashion-MNIST is then 0.22, since outputs of two tasks never compete. So the
+    loss covers the outputs of all classes so far, unless `own_outputs` is true.
 
     The attack is not masked: the authors' network has an attention map, which keeps the attack
     away from what the network looks at, and this one has none. On the features of a frozen network

@@ -24,7 +24,7 @@ KINDS: dict[Any, str] = {
 class Option:
     """The default of an option and its range; `above` is a bound that it must not reach.
 
-    A word is one of those that it may be `among`.
+    A word has to be one of those in `among`.
     """
 
     default: Any

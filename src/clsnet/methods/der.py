@@ -11,19 +11,19 @@ from clsnet.methods.registry import Method
 
 
 class DER(TrunkTrainer):
-    """Give every task a trunk of its own; one head sees the features of all trunks.
+    """Add a trunk for every task; one head uses the features of all trunks.
 
-    A new trunk starts as a copy of the last one; the old ones are frozen. An auxiliary head tells
-    the new classes from each other and from all old ones by the new trunk alone. Then the head
-    over all trunks starts anew, and is fitted to the exemplars, equally many of each class, with
-    scores divided by a temperature.
+    A new trunk starts as a copy of the last one; the old ones are frozen. An auxiliary head on the
+    new trunk alone separates the new classes from each other and from all old ones. Then a new head
+    over all trunks is fitted to the exemplars, equally many of each class, with scores divided by a
+    temperature.
 
-    The paper prunes trunks by learned masks. Neither the released code nor this does, so memory
-    grows by a whole trunk with every task. The release trains 170 epochs a task from a rate of
-    0.1, which falls twice, and refits the head for 30; here there are fewer, along half a cosine.
-    The refit sees features of exemplars as they are, computed once.
+    The paper prunes trunks with learned masks. Neither the released code nor this class does, so
+    memory grows by a whole trunk with every task. The release trains 170 epochs a task from a rate
+    of 0.1, which falls twice, and refits the head for 30; here there are fewer, along half a
+    cosine. The refit sees features of exemplars as they are, computed once.
 
-    It is not Dark Experience Replay, which has the same abbreviation.
+    This is not Dark Experience Replay, which has the same abbreviation.
 
     Parameters
     ----------

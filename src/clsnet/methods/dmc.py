@@ -15,7 +15,7 @@ from clsnet.methods.registry import Method
 
 
 class DMC(Trainer):
-    """Learn new classes alone, then merge old and new network on unlabelled images.
+    """Learn new classes with a separate network, then merge the two on unlabelled images.
 
     The merged network, with new weights, imitates both by regression on auxiliary images: the
     target is each one's scores less their mean over its own classes (the paper's equation 4; a
@@ -28,8 +28,9 @@ class DMC(Trainer):
     exemplars.
 
     Networks of new classes are trained with momentum and weight decay, as the authors do, at half
-    of their rate, since this network has no normalisation. What remains is that the outputs of
-    networks of two classes are not comparable: some tasks' outputs lose to others' everywhere.
+    of their rate, since this network has no normalisation. One weakness remains: the outputs of
+    networks with two classes each are not comparable, so the outputs of some tasks lose to those of
+    others everywhere.
 
     Parameters
     ----------

@@ -15,13 +15,13 @@ from clsnet.methods.registry import Method
 
 
 class DSAL(ACIL):
-    """ACIL, and a second ridge regression for what it leaves over.
+    """ACIL, and a second ridge regression on its residuals.
 
-    The main stream is `ACIL`. Once it has learned a task, the compensation stream learns what it
-    still misses of that task's targets, from the same random weights behind a tanh. Residuals of
-    classes that the task does not hold are set to zero. Scores are those of the main stream plus
-    `compensation` times those of the other. As residuals of old tasks are those of their time,
-    the result depends on the order of tasks.
+    The main stream is `ACIL`. After each task, the compensation stream learns the remaining
+    residuals of that task, from the same random weights with a tanh. Residuals of classes that the
+    task does not hold are set to zero. Scores are those of the main stream plus `compensation`
+    times those of the other. As residuals of old tasks are those of their time, the result depends
+    on the order of tasks.
 
     The release takes the residuals of some 4,096 samples as soon as the main stream has learned
     these; the paper, and this, once it has learned the whole task. Both streams have a ridge of

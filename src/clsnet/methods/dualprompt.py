@@ -61,7 +61,7 @@ class TaskPrompts(Perceptron):
 
 
 class DualPrompt(Prompting):
-    """Give a frozen vision transformer a general prefix, and one of the task by its key.
+    """Prompt a frozen vision transformer with a general prefix and one for the task.
 
     A prefix is further keys and values of an attention layer. The first layers have one that all
     tasks share, the next ones have one for each task. In training it is that of the current task.

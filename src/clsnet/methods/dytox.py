@@ -68,7 +68,7 @@ class TokenNetwork(nn.Module):
         return [self.places, *self.embedding.parameters(), *self.blocks.parameters()]
 
     def embed(self, x: Tensor) -> list[Tensor]:
-        """Return what each task's token becomes when it has asked the patches."""
+        """Return each task's token after it has attended to the patches."""
         seen = self.embedding(patches(x.view(-1, *self.image), self.side)) + self.places
         for block in self.blocks:
             seen = block(seen, seen)
@@ -85,7 +85,7 @@ class TokenNetwork(nn.Module):
 
 
 class DyTox(Rehearsal):
-    """Give each task a token of its own, which asks the shared tokens of an image.
+    """Learn one token per task, which attends to the shared tokens of an image.
 
     A transformer turns patches of the image into tokens. One more attention block is run once per
     task: the task's learned token asks the image, and a head of its own turns the answer into
@@ -149,7 +149,7 @@ class DyTox(Rehearsal):
     divergence: nn.Module | None = None  # while a later task is learned
 
     def check_parameters(self) -> None:
-        """Raise an error if an option cannot be what it is; nothing is learned."""
+        """Raise an error if an option has a bad value; nothing is learned."""
         super().check_parameters()
         if self.width % self.heads:
             raise ClsnetError(f"width={self.width} is not a multiple of heads={self.heads}.")

@@ -20,7 +20,7 @@ WIDE, POINT = 8, 16  # channels of a group of the 3x3 and of the 1x1 convolution
 
 
 class EFT(Trainer):
-    """Share all layers among tasks; give every task small maps behind them, and a head.
+    """Share all layers among tasks, and add small maps and a head for every task.
 
     The shared layers are learned with the first task and frozen, or, in the tuned form, pretrained
     and frozen from the start. A task has a path: a batch normalisation of its own behind each
@@ -41,8 +41,8 @@ class EFT(Trainer):
     classes; a path of one class is never certain. The release trains 250 epochs, and keeps the one
     that is best on test data; here there are fewer, and the last is kept.
 
-    A path is as certain of samples of other tasks as of its own, for it has seen no others. Over
-    two classes the entropy therefore says little.
+    A path is as certain about samples of other tasks as about its own, because it has seen no
+    others. With two classes per task, the entropy therefore says little.
 
     Parameters
     ----------

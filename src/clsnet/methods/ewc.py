@@ -14,16 +14,16 @@ CHUNK = 2000
 
 
 class EWC(Penalty):
-    """Hold each weight by its Fisher information on old tasks.
+    """Pull each weight back to its old value, as strongly as its Fisher information says.
 
     The Fisher information is the mean over samples of the squared gradient of the network's own
     log-likelihood, sample by sample; the expectation over labels is taken exactly, under the
     network's own prediction, not at the true labels ("empirical Fisher") and not of batch means.
     Where a pretrained network is tuned, one label of each sample is drawn from that prediction.
 
-    As in the paper there is one penalty per old task, each with a centre of its own. Their sum is
-    one quadratic, up to a constant: the total information around the mean of the centres weighted
-    by it. Kept that way, the memory does not grow with the tasks.
+    As in the paper, there is one penalty per old task, each with its own centre. Up to a constant,
+    their sum is one quadratic: the total information, around the mean of the centres weighted by
+    it. It is stored in that form, so the memory does not grow with the number of tasks.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class EWC(Penalty):
     ...     task = (y == first) | (y == first + 1)
     ...     model = model.partial_fit(X[task] / 16, y[task])
 
-    With a softmax over all classes, it forgets nearly as much as fine-tuning.
+    With a softmax over all classes, it forgets nearly as much as fine-tuning does.
 
     >>> bool((model.predict(X / 16) == y).mean() < 0.5)
     True

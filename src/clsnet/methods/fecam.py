@@ -54,8 +54,8 @@ class FeCAM(ClosedForm):
     Parameters
     ----------
     power
-        1 leaves features as they are; so do the authors with transformers, whose features have
-        both signs.
+        With 1, features are unchanged, as the authors do for transformers, whose features have both
+        signs.
     shrinkage
         Strength of the shrinkage.
     off_diagonal
@@ -175,7 +175,7 @@ def distances(x: Array, metric: Metric) -> Array:
 
 
 def triangular(rows: Array) -> Array:
-    """Return an upper triangular or trapezoidal R with ``R'R = rows'rows``, but for rounding."""
+    """Return an upper triangular or trapezoidal R with ``R'R = rows'rows``, except for rounding."""
     size = rows.shape[1]
     if len(rows) <= size:
         return trapezoid(rows)

@@ -14,7 +14,7 @@ from clsnet.methods.registry import Method
 
 
 class FOSTER(TrunkTrainer):
-    """Let a new trunk learn what the old network gets wrong, then compress both into one network.
+    """Train a new trunk on what the old network gets wrong, then compress both into one network.
 
     While a task is learned, the old trunk is frozen and a new one stands beside it. The loss is
     the cross-entropy of scores that are divided by class weights, so that rare classes need larger

@@ -15,7 +15,7 @@ from clsnet.methods.registry import Method
 
 
 class GEM(Rehearsal):
-    """Follow the gradient of the current batch only as far as no old task's loss grows.
+    """Project the gradient of the current batch so that no old task's loss increases.
 
     Before each step, the gradient of every old task's loss on its exemplars is taken. Where the
     batch's gradient points against one of them, it is replaced by the nearest vector that points

@@ -15,7 +15,7 @@ from clsnet.methods.registry import Method
 
 
 class ICTRL(Trainer):
-    """Keep each class as a subspace of features, from which a decoder makes samples again.
+    """Represent each class as a subspace of features, from which a decoder generates samples.
 
     An encoder maps samples to unit vectors, and a decoder maps those back. The encoder maximises
     the rate reduction: all features together take many bits, those of one class few. So classes

@@ -11,7 +11,7 @@ from clsnet.methods.registry import Method
 
 
 class ICaRL(Herding):
-    """Answer with the class whose exemplars have the nearest mean in the present features.
+    """Classify by the nearest mean of exemplars, in the features of the current network.
 
     The network is trained on the task and all exemplars, with one sigmoid per class. New classes
     have labels as targets; old classes have the outputs of the network before the task, for every

@@ -11,7 +11,7 @@ from clsnet.methods.registry import Method
 
 
 class IL2M(Rehearsal):
-    """Fine-tune on the task and the exemplars; rescale the scores of old classes by statistics.
+    """Fine-tune on the task and the exemplars; rescale the scores of old classes with statistics.
 
     A class is known best when it is new: its mean score at that time is kept, and the network's
     mean top score on the new classes of that time, its confidence. When a sample is predicted as

@@ -17,7 +17,7 @@ BETAS = (0.9, 0.9)
 
 
 class InterContiNet(PlaceholderOutput):
-    """Give each weight an interval inside which old tasks are solved, and never leave it.
+    """Keep each weight inside an interval in which all old tasks are solved.
 
     A task is learned in two phases. First the weights move, but stay inside the intervals of the
     task before. Then they stand still and intervals around them are made, inside the old ones:
@@ -25,9 +25,9 @@ class InterContiNet(PlaceholderOutput):
     that case's accuracy is `threshold` times the accuracy at the centres. Any weights in the
     intervals, those of later tasks among them, then solve the task that well.
 
-    Authors' code and this file differ: there, a centre moves by a tanh of a free parameter times
-    the radius, here it is clipped to the interval, which bounds it alike; there, the outputs of
-    all classes are there from the start, here one stands for those to come (see
+    Two things differ from the authors' code. There, a centre moves by a tanh of a free parameter
+    times the radius; here it is clipped to the interval, which bounds it in the same way. There,
+    the outputs of all classes exist from the start; here one output stands for future classes (see
     `PlaceholderOutput`). New classes get its interval, so the guarantee holds for all of them.
 
     The authors narrow radii by plain gradient descent at rate 0.01, on layers of 400. On layers of
@@ -66,7 +66,7 @@ class InterContiNet(PlaceholderOutput):
     ...     task = (y == first) | (y == first + 1)
     ...     model = model.partial_fit(X[task] / 16, y[task])
 
-    With one head for all classes, what keeps the first task safe leaves no way to learn others.
+    With one head for all classes, the protection of the first task leaves no room for others.
 
     >>> bool((model.predict(X / 16) == y).mean() < 0.4)
     True

@@ -13,9 +13,8 @@ from clsnet.methods.registry import Method
 class Joint(Trainer):
     """Train a fresh network on all data of all tasks so far: the upper bound.
 
-    It keeps every sample, and its memory says so. The result does not depend on the order of the
-    tasks, but for chance. As an upper bound should, it trains with some care: the rate falls to
-    zero along half a cosine.
+    It keeps every sample, and its memory counts them. Except for chance, the result does not depend
+    on the order of the tasks. The learning rate falls to zero along half a cosine.
 
     Parameters
     ----------

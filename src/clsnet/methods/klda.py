@@ -14,7 +14,7 @@ from clsnet.methods.registry import Method
 
 
 class KLDA(ClosedForm):
-    """Linear discriminant analysis of random Fourier features, by several models that vote.
+    """Linear discriminant analysis of random Fourier features, by an ensemble of models.
 
     A model maps features x to ``sqrt(2 / nodes) cos(x W + b)``, with W normal of the variance
     ``2 gamma`` and b uniform; products of such vectors approximate the kernel
@@ -37,14 +37,14 @@ class KLDA(ClosedForm):
     Parameters
     ----------
     gamma
-        The authors take 0.0001 to 0.01, by network. Among these, held-out training data of
-        Fashion-MNIST asks for the default, with the preset ``"fast"``.
+        The authors use 0.0001 to 0.01, depending on the network. Of these, the default was best on
+        held-out training data of Fashion-MNIST with the preset ``"fast"``.
     ridge
-        Likewise; the authors take 0.0001 and 0.001.
+        Chosen in the same way; the authors use 0.0001 and 0.001.
     nodes
         Fourier features of a model.
     n_models
-        How many vote.
+        Number of models in the ensemble.
     options
         As for `ClosedForm`.
 

@@ -1,4 +1,4 @@
-"""What the evaluation asks of a method."""
+"""The interface of a method."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Learner(Protocol):
     """
 
     def partial_fit(self, X: Samples, y: np.ndarray) -> Any:
-        """Learn one task. Its data will not be handed over again."""
+        """Learn one task. Its data will not be passed again."""
 
     def predict(self, X: Samples) -> np.ndarray:
         """Return the class of each sample, among the classes of all tasks so far."""
@@ -47,7 +47,7 @@ class ExtractorLearner(Learner, Protocol):
 
     The evaluation then computes the features of each test sample once, and gives the independent
     models of forward transfer the same extractor. `extractor_` exists once a task is learned; a
-    learner is no `ExtractorLearner` before.
+    learner is not an `ExtractorLearner` before that.
     """
 
     extractor_: Extractor
@@ -61,10 +61,10 @@ class ExtractorLearner(Learner, Protocol):
 
 @runtime_checkable
 class OrderFree(Protocol):
-    """A learner that can say whether its answers depend on the order of the tasks it learned.
+    """A learner that declares whether its answers depend on the order of the tasks.
 
-    Where it says that they do not, one order stands for all when methods are compared;
-    `clsnet.checks` tries another order.
+    If they do not, one order is enough to compare methods; `clsnet.checks` tests the claim with
+    another order.
     """
 
     @property
@@ -74,7 +74,7 @@ class OrderFree(Protocol):
 
 @runtime_checkable
 class SelfChecking(Protocol):
-    """A learner that can tell a bad parameter before it learns anything."""
+    """A learner that checks its parameters before it learns anything."""
 
     def check_parameters(self) -> None:
-        """Raise an error that says which parameter cannot be what it is, and what to use."""
+        """Raise an error that says which parameter has a bad value, and what to use."""

@@ -14,7 +14,7 @@ NEGLIGIBLE = 1e-8  # share of all squares that counts as none
 
 
 class LOGD(GEM):
-    """Make each layer's step agree with what old gradients share, and avoid what they do not.
+    """Let each layer's step follow what old gradients share, and avoid what is specific to each.
 
     Before each step, gradients of several parts of the exemplars are taken. In each layer, weights
     and biases together, their sum is the shared gradient s; each one less their mean is specific.

@@ -20,11 +20,10 @@ HELD_OUT = 0.2
 class Logistic(ClosedForm):
     """Multinomial logistic regression on the features of all samples so far: an upper bound.
 
-    It tells what a linear classifier makes of the features that methods in closed form see, if it
-    may keep those of every sample; its memory counts them as exemplars. Squared weights are
-    penalised. Learned from four fifths of each class, five strengths are tried, the strongest
-    first, until the log loss on the last fifth rises. The result does not depend on the order of
-    tasks.
+    It shows what a linear classifier can reach on the features that methods in closed form use, if
+    it may keep those of every sample; they count as exemplars. Squared weights are penalised.
+    Learned from four fifths of each class, five strengths are tried, the strongest first, until the
+    log loss on the last fifth rises. The result does not depend on the order of tasks.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ CHUNK = 2000
 
 
 class MAS(Penalty):
-    """Hold each weight by how much the network's outputs depend on it.
+    """Pull each weight back to its old value, as strongly as the network's outputs depend on it.
 
     The importance is the mean over samples of the modulus of the gradient of the squared length of
     the outputs; no labels are needed. Importances of tasks add up; the centre is where the last
@@ -41,7 +41,7 @@ class MAS(Penalty):
     ...     task = (y == first) | (y == first + 1)
     ...     model = model.partial_fit(X[task] / 16, y[task])
 
-    With a softmax over all classes, it forgets nearly as much as fine-tuning.
+    With a softmax over all classes, it forgets nearly as much as fine-tuning does.
 
     >>> bool((model.predict(X / 16) == y).mean() < 0.5)
     True

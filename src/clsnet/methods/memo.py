@@ -10,7 +10,7 @@ from clsnet.methods.registry import Method
 
 
 class MEMO(TrunkTrainer):
-    """Share the early layers among all tasks; give every task the last ones of its own.
+    """Share the early layers among all tasks, and add a copy of the last ones for every task.
 
     A new trunk is a copy of the last one: the second hidden layer of the perceptron, or the last
     stage of a residual network. Old trunks are frozen, but the shared layers go on learning, so

@@ -12,7 +12,7 @@ from clsnet.methods.registry import Method
 
 
 class NCM(ClosedForm):
-    """Answer with the class whose mean feature is nearest, by Euclidean distance.
+    """Classify by the nearest class mean of features, in Euclidean distance.
 
     The authors released no code that we know of; a test compares with distances taken one by one.
     The NCM rows of many papers scale samples and means to length one, which this does not.

@@ -1,4 +1,4 @@
-"""Fine-tuning: no defence against forgetting."""
+"""Fine-tuning without any protection against forgetting."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from clsnet.methods.registry import Method
 
 
 class FineTuning(Trainer):
-    """Go on training on each task alone: the lower bound.
+    """Continue training on each new task alone: the lower bound.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class FineTuning(Trainer):
     ...     task = (y == first) | (y == first + 1)
     ...     model = model.partial_fit(X[task] / 16, y[task])
 
-    Of ten classes, it knows the last two.
+    Of ten classes, it remembers the last two.
 
     >>> bool(0.15 < (model.predict(X / 16) == y).mean() < 0.25)
     True

@@ -14,10 +14,10 @@ from clsnet.methods.registry import Method
 
 
 def check_options(method: Method, options: dict[str, Any], preset: str | None = None) -> None:
-    """Refuse a method whose imports are missing, an option that it does not have, and a bad value.
+    """Refuse a method with missing imports, an option that it does not have, and a bad value.
 
-    A value is bad if it is not of the type that the constructor names, or if the learner itself
-    refuses it, as it is built or by its `check_parameters`.
+    A value is bad if it does not have the type that the constructor names, or if the learner
+    refuses it, in its constructor or in `check_parameters`.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from clsnet.methods.registry import Method
 
 
 class OWM(PlaceholderOutput):
-    """Change each layer only in directions that its earlier inputs did not take.
+    """Change each layer only in directions orthogonal to its earlier inputs.
 
     Every layer has a projector P over its inputs and a constant 1 for the bias, at first the
     identity. Each batch's mean input r takes its direction out by recursive least squares,

@@ -21,7 +21,7 @@ SHARED = 0.1
 
 
 class PCL(Trainer):
-    """Learn every class by a network of its own, from samples of that class alone.
+    """Learn each class with a network of its own, from samples of that class alone.
 
     A class has one hidden layer and one score, without biases. Its loss is
     ``-log(sigmoid(score) + 0.01)``, plus a multiple of the eighth power of the norm of the score's

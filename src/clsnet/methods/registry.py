@@ -29,7 +29,7 @@ class Method:
     Parameters
     ----------
     name
-        As on the command line.
+        Its name on the command line.
     module
         ``__name__``: the module that holds the learner.
     learner
@@ -44,20 +44,20 @@ class Method:
     paper
         Its name in the paper's tables, if it is there.
     variant
-        What sets it apart from what was published, as tables say.
+        How it differs from the published method, for tables.
     grid
         Values that ``--tune`` tries, by option.
     presets, backbones
-        Whether ``--preset``, and ``--backbone`` with ``--cache``, mean anything to it.
+        Whether it uses ``--preset``, and ``--backbone`` with ``--cache``.
     needs
-        The backbone that it cannot do without, as ``--backbone`` takes it.
+        The backbone that it requires, as given to ``--backbone``.
     finetunes
         Whether it trains the backbone, whose outputs then cannot be kept in a ``--cache``.
     tunable
         Whether ``form="tuned"`` makes it train the backbone.
     without
-        Options that switch off what protects old tasks. `clsnet.checks` compares the method with
-        itself switched off. None if there is nothing to switch off.
+        Options that switch off its protection of old tasks, with which `clsnet.checks` compares it.
+        None if there is nothing to switch off.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class Method:
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """What its network sees, or is: ``"pixels"``, a ``"frozen"`` backbone, a ``"tuned"`` one.
+        """The forms it can take: on ``"pixels"``, a ``"frozen"`` backbone, or a ``"tuned"`` one.
 
         Examples
         --------
@@ -118,7 +118,7 @@ class Method:
 
 
 def methods() -> dict[str, Method]:
-    """Return all methods by name, those of other packages too. None of them is imported.
+    """Return all methods by name, including those of other packages. None is imported.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def methods() -> dict[str, Method]:
 
 
 def get_method(name: str) -> Method:
-    """Return the method of that name, or name the nearest one."""
+    """Return the method of that name; an error names the nearest one."""
     known = methods()
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]

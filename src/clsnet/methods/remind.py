@@ -92,7 +92,7 @@ class SplitNetwork(GrowingNetwork):
 
 
 class REMIND(Trainer):
-    """Replay the feature maps of old images, one byte for each part of a place.
+    """Replay compressed feature maps of old images, with one byte for each part of a place.
 
     All but the last block of a pretrained residual network is frozen. The map before that block is
     cut into parts of its channels; each becomes the number of the nearest entry of a codebook. The
@@ -158,7 +158,7 @@ class REMIND(Trainer):
     quantiser: ProductQuantiser
 
     def check_parameters(self) -> None:
-        """Raise an error if an option cannot be what it is, or no network is given."""
+        """Raise an error if an option has a bad value, or no network is given."""
         if not str(self.backbone).endswith(".safetensors"):
             raise ClsnetError("remind needs --backbone FILE.safetensors, of clsnet pretrain.")
         if self.form == "frozen":

@@ -15,7 +15,7 @@ from clsnet.methods.registry import Method
 
 
 class RM(Rehearsal):
-    """Keep samples spread over uncertainty; train on balanced batches of mixed images.
+    """Keep samples of all degrees of uncertainty; train on balanced batches of mixed images.
 
     A sample's uncertainty is the share of its perturbed versions (twelve, as in the released
     code) that do not get the network's commonest answer. A class keeps samples at even steps

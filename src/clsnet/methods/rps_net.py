@@ -78,14 +78,14 @@ class PathNetwork(GrowingNetwork):
 
 
 class RPSNet(Rehearsal):
-    """Train the modules that a random path is the first to use; freeze those of earlier paths.
+    """Train the modules on a new random path; freeze those of earlier paths.
 
     Every layer has room for parallel modules. A task draws one of them in each layer: its path. A
     module that no earlier path has used is trained; one that was used is frozen. The network sums
     the outputs of all modules used so far, so nobody has to know the task of a sample. The loss is
     the cross-entropy over all classes seen, and the divergence of the softened scores of old
-    classes from those of the network before the task, on samples of the task and on exemplars.
-    When all modules are used, the head alone learns.
+    classes from those of the network before the task, on samples of the task and on exemplars. When
+    all modules are used, only the head learns.
 
     The released code tries eight paths and keeps the one that is best on test data, as it does
     with epochs; here there is one path, by the seed, and the last epoch counts. Its targets of the
@@ -103,7 +103,7 @@ class RPSNet(Rehearsal):
     Parameters
     ----------
     n_modules
-        For which there is room in each layer. Memory is counted of those that are used.
+        Largest number of modules in each layer. Only those in use count as memory.
     distillation
         Weight of the divergence.
     temperature

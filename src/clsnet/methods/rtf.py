@@ -14,7 +14,7 @@ from clsnet.methods.registry import Method
 
 
 class RtF(Trainer):
-    """Generate samples of old classes with the classifier's own feedback connections.
+    """Generate samples of old classes with feedback connections of the classifier itself.
 
     The classifier is also the encoder of a variational autoencoder. While a task is learned, the
     network as it was before generates a sample for each new one: latent variables are drawn from

@@ -11,11 +11,12 @@ from clsnet.methods.registry import Method
 
 
 class SI(Penalty):
-    """Hold each weight by what its way through a task did for the loss.
+    """Pull each weight back to its old value, as strongly as its change has lowered the loss.
 
-    On the way, ``-gradient * step`` is summed for each weight: its share in the fall of the loss,
-    the penalty left out. Over the square of the whole way, plus `damping`, that is its importance.
-    Importances of tasks add up; the centre is where the last task ended.
+    During a task, ``-gradient * step`` is summed for each weight: its share in the fall of the
+    loss, without the penalty. That sum, divided by the square of the weight's total change plus
+    `damping`, is its importance. Importances of tasks add up; the centre is where the last task
+    ended.
 
     Paper and released code differ in a sign: shares can be negative, and the code then cuts the
     sum of importances off at zero. So does this file.
@@ -43,7 +44,7 @@ class SI(Penalty):
     ...     task = (y == first) | (y == first + 1)
     ...     model = model.partial_fit(X[task] / 16, y[task])
 
-    With a softmax over all classes, it forgets nearly as much as fine-tuning.
+    With a softmax over all classes, it forgets nearly as much as fine-tuning does.
 
     >>> bool((model.predict(X / 16) == y).mean() < 0.5)
     True

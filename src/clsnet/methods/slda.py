@@ -29,8 +29,8 @@ class SLDA(ClosedForm):
     Parameters
     ----------
     shrinkage
-        Between 0 and 1. The authors' 0.0001 is for features of a variance near one; that of ours
-        is near 0.01, and held-out training data of Fashion-MNIST asks for less.
+        Between 0 and 1. The authors' 0.0001 is for features with a variance near one; ours have
+        about 0.01, and on held-out training data of Fashion-MNIST a smaller value is better.
     options
         As for `ClosedForm`.
 

@@ -18,7 +18,7 @@ HEAD_DENSITY = 0.5
 
 
 class SpaceNet(Trainer):
-    """Give every task sparse connections of its own, and freeze them when it is learned.
+    """Learn sparse connections for each task, and freeze them after it.
 
     A task gets a part of the free neurons of each hidden layer, and random connections among them,
     the inputs and the outputs of its classes. After each epoch but the last, the least important

@@ -1,4 +1,4 @@
-"""Base initialisation: a residual network learns the classes that no task will bring."""
+"""Base initialisation: pretraining a residual network on classes that no task uses."""
 
 from clsnet.pretraining.base import Base, load_base
 from clsnet.pretraining.loop import Status

@@ -25,9 +25,9 @@ class Base:
     y, y_test
         Codes 0, 1, 2, ... of their classes.
     class_names
-        What the classes are called.
+        Names of the classes.
     skipped
-        A line about each file that was left out because it is unreadable.
+        One line about each unreadable file that was left out.
     """
 
     name: str
@@ -53,7 +53,7 @@ def load_base(
     name
         Name of a sequence, or ``"folder:PATH"``, all classes of that folder.
     seed
-        The sequence's, which fixes what classes its tasks use.
+        The sequence's seed, which determines the classes that its tasks use.
     root, report, strict
         As for `load_sequence`.
 

@@ -1,4 +1,4 @@
-"""Unfinished training, as a file to go on from."""
+"""A checkpoint of unfinished training."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Checkpoint:
     path
         The file.
     run
-        What the run is: a file of another run is refused, and the first difference named.
+        The settings of the run. A file of another run is refused, and the error names a difference.
     """
 
     def __init__(self, path: Path, run: dict[str, Any]) -> None:
@@ -59,7 +59,7 @@ class Checkpoint:
             self._check(metadata, arrays, run)
         except Misfit as error:
             raise ClsnetError(
-                f"{self.path} ({error}) is no checkpoint of clsnet pretrain; remove it."
+                f"{self.path} ({error}) is not a checkpoint of clsnet pretrain; remove it."
             ) from None
         for key, value in self.run.items():
             if (was := run.get(key)) != value:
@@ -89,5 +89,5 @@ class Checkpoint:
         if metadata.get("checksum") != checksum(f"{metadata['run']} {epochs}", arrays):
             raise Misfit("its contents do not match its checksum")
         if not (epochs.isascii() and epochs.isdigit() and len(epochs) < 10):
-            raise Misfit("it does not tell its epochs")
+            raise Misfit("it has no number of epochs")
         check_finite(arrays)

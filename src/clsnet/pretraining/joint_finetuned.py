@@ -35,7 +35,7 @@ class JointFineTuned(DeclaredOptions):
     """Train all layers of a pretrained network on all data of all tasks so far: the upper bound.
 
     Every task starts again from the pretrained weights. It keeps every sample, and its memory
-    says so; the pretrained network counts beside the one that was trained.
+    counts them; the pretrained network counts in addition to the trained one.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class JointFineTuned(DeclaredOptions):
     exemplars: Exemplars | None = None
 
     def check_parameters(self) -> None:
-        """Raise an error if an option cannot be what it is, or no network is given."""
+        """Raise an error if an option has a bad value, or no network is given."""
         super().check_parameters()
         resolve_device(self.device)
         if not self.backbone:

@@ -1,4 +1,4 @@
-"""What a network is pretrained for."""
+"""The base class of pretraining objectives."""
 
 from __future__ import annotations
 

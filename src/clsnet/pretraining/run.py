@@ -53,7 +53,7 @@ def pretrain(
     objective
         ``"supervised"``: name the classes. ``"simsiam"``: no labels.
     epochs
-        As many as the objective is made for, if not given.
+        Number of epochs; by default the objective's own.
     seed
         Of the weights and everything random.
     size
@@ -62,7 +62,7 @@ def pretrain(
     device
         ``"auto"``, ``"cpu"``, ``"cuda"``.
     checkpoint
-        File for unfinished training: the same call goes on from it. It is left there.
+        File for a checkpoint, from which the same call resumes. It is not removed.
     report
         Called as ``report(stage, done, total)`` while images are read.
     show

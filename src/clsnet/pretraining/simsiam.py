@@ -1,4 +1,4 @@
-"""Learn, without labels, to embed two views of an image alike."""
+"""SimSiam: learn similar embeddings of two views of an image, without labels."""
 
 from __future__ import annotations
 

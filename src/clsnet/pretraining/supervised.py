@@ -1,4 +1,4 @@
-"""Learn to name the classes of mixed images, turned or not."""
+"""Supervised pretraining on mixed and rotated images."""
 
 from __future__ import annotations
 

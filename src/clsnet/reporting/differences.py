@@ -1,4 +1,4 @@
-"""How much more or less accurate than clsnet each method is, on the same features."""
+"""The difference in accuracy between each method and clsnet, on the same features."""
 
 from __future__ import annotations
 

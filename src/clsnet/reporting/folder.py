@@ -1,4 +1,4 @@
-"""The finished runs below a folder; a broken file is named, left out, and left alone."""
+"""Reading the finished runs in a folder; a broken file is named, skipped and not changed."""
 
 from __future__ import annotations
 

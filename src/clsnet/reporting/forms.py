@@ -1,4 +1,4 @@
-"""What a method learns on: pixels, features of a frozen network, or a network that it trains."""
+"""The input of a method: pixels, features of a frozen network, or a network that it trains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all pages share: templates, a strict policy, and files written whole or not at all."""
+"""Templates, a strict content policy and atomic writing for all pages."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def write_page(output: Path, text: str, pictures: Sequence[Picture]) -> None:
 
 
 def templates() -> Any:
-    """Return the folder of templates; whatever they are given is escaped."""
+    """Return the templates; all values in them are escaped."""
     jinja2 = needed("jinja2", "the report", "report")
     found = jinja2.Environment(
         loader=jinja2.PackageLoader("clsnet.reporting"),

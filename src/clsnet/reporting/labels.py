@@ -1,4 +1,4 @@
-"""Labels that do not cover each other."""
+"""Placing labels so that they do not overlap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has to be said below a table."""
+"""Notes below a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of figures that the paper reports."""
+"""Notes on figures that the paper reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is drawn of a summary: curves, forgetting, cost."""
+"""The data of figures: curves, forgetting, cost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def leaking(summary: Summary) -> bool:
 
 
 def ordered(summaries: Sequence[Summary]) -> list[Summary]:
-    """Sort by accuracy, the best first, and whatever leaks last."""
+    """Sort by accuracy, the best first, with leaking runs last."""
     return sorted(summaries, key=lambda s: (leaking(s), -(s.mean("avg_acc") or 0), s.title))
 
 

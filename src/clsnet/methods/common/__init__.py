@@ -1,1 +1,1 @@
-"""The compared methods, one small file each; a module with a `METHOD` is found by itself."""
+"""Parts that compared methods share: trainers, networks, buffers, penalties, closed forms."""

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 
 class AttentionBlock(nn.Module):
-    """Some tokens ask all tokens, and then pass a hidden layer; both add to what they were.
+    """Cross-attention from some tokens to all tokens, then a hidden layer, each with a shortcut.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class AttentionBlock(nn.Module):
         )
 
     def forward(self, asking: Tensor, tokens: Tensor) -> Tensor:
-        """Return what becomes of the tokens that ask."""
+        """Return the new values of the querying tokens."""
         seen = self.norm(tokens)
         found, _ = self.attention(self.norm(asking), seen, seen, need_weights=False)
         asking = asking + found

@@ -1,4 +1,4 @@
-"""Images that belong to no task, in the shape of a task's samples: synthetic, or of a folder."""
+"""Images of no task, in the shape of a task's samples: synthetic, or from a folder."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def check_folder(folder: str) -> None:
 def folder_images(folder: str, n: int, shape: tuple[int, ...]) -> Tensor:
     """Return up to `n` images of a folder as `synthetic_images` does; unreadable ones are left out.
 
-    Of each image the square in its centre is taken.
+    The centre square of each image is used.
     """
     files = _files(folder)
     rows = np.random.RandomState(0).permutation(len(files))[:n]

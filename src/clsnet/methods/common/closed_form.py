@@ -1,4 +1,4 @@
-"""What learners in closed form share: the features of our own model, and one pass over a task."""
+"""The base class of learners in closed form: features as in CLSNet, one pass over each task."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from clsnet.storage import model_file
 
 
 class ClosedForm(DeclaredOptions):
-    """Learn from the features that `CLSNet` with the same preset and seed would see.
+    """Learn in closed form from the features that `CLSNet` with the same preset and seed uses.
 
-    Only its own classifier can do with columns of any scale. So vectors are those of the backbone
-    ``"identity"`` here, standardised by the first task.
+    Vectors come from the backbone ``"identity"``, standardised by the first task, because only
+    CLSNet's own classifier can handle columns of any scale.
 
-    Subclasses say what they sum up (`start`, `learn`), what they keep (`kept`), what follows from
-    it (`solve`), and how classes are scored (`labels`, `scores`).
+    Subclasses define what is summed (`start`, `learn`), what is kept (`kept`), how to solve for
+    weights (`solve`), and the scores of classes (`labels`, `scores`).
 
     Memory is counted alike for all methods: random weights that follow from a seed are not
     counted, and a frozen network is counted in its own column. A symmetric matrix counts as its
@@ -51,8 +51,8 @@ class ClosedForm(DeclaredOptions):
     device
         ``"auto"``, ``"cpu"``, ``"cuda"``.
     features
-        Further options of `CLSNet` that say what it sees, such as `backbone` and `cache`. Its
-        other options are refused.
+        Further options of `CLSNet` about its features, such as `backbone` and `cache`. Its other
+        options are refused.
     """
 
     seed: int = option(0, least=0)
@@ -90,19 +90,19 @@ class ClosedForm(DeclaredOptions):
         raise NotImplementedError
 
     def kept(self) -> dict[str, Array]:
-        """Return all that predicting and further learning need, beside the extractor."""
+        """Return everything that predicting and further learning need, except the extractor."""
         raise NotImplementedError
 
     # ------------------------------------------------------------------- the same for all
 
     def check_parameters(self) -> None:
-        """Raise an error if an option cannot be what it is; nothing is learned."""
+        """Raise an error if an option has a bad value; nothing is learned."""
         super().check_parameters()
         resolve_device(self.device)
         self.features_model().check_parameters()
 
     def features_model(self) -> CLSNet:
-        """Return the model whose features are seen."""
+        """Return the model whose features are used."""
         features = {name: getattr(self, name) for name in FEATURES}
         return CLSNet(preset=self.preset or "fast", random_state=self.seed, **features)
 

@@ -1,4 +1,4 @@
-"""Exemplars whose mean stays near the mean of their class."""
+"""Herding: exemplars whose mean is close to the mean of their class."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from clsnet.methods.common.rehearsal import Rehearsal
 
 
 class Herding(Rehearsal):
-    """A trainer that keeps the samples of each class that herding takes first.
+    """A trainer that keeps the samples of each class that herding chooses first.
 
-    A class of the task is herded by the features of the present network, at unit length. Of a
-    class that is not in the task, the last exemplars are dropped: those that are left are the ones
-    that herding would have taken.
+    The classes of a task are herded by the unit-length features of the current network. For all
+    other classes, the last exemplars are dropped; the remaining ones are those that herding would
+    have chosen.
 
-    Checked against the release of iCaRL: the lists are the same up to the place where the release
-    comes upon a sample that it has taken before. It then counts that sample again without adding
-    another; here no sample counts twice, and the mean of the exemplars is nearer to that of the
-    class.
+    Checked against the released code of iCaRL: the lists agree until the release chooses a sample
+    that it has chosen before. It then counts that sample again without adding another. Here no
+    sample counts twice, and the mean of the exemplars is closer to that of the class.
 
     Parameters
     ----------

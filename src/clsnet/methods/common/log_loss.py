@@ -14,7 +14,7 @@ from clsnet.model import ROWS
 
 ITERATIONS = 200
 LEAST_GAIN = 1e-5  # of the objective, in one iteration
-NULL = 1e-10  # an eigenvalue this small, relative to the largest, is zero but for rounding
+NULL = 1e-10  # an eigenvalue this small, relative to the largest, is zero except for rounding
 
 
 class Linear(NamedTuple):

@@ -1,4 +1,4 @@
-"""What EWC, SI and MAS share: important weights are drawn back to where old tasks left them."""
+"""The base class of EWC, SI and MAS: important weights are pulled back to their old values."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ LAYERS = (nn.Linear, nn.Conv2d, nn.BatchNorm2d)
 class Penalty(Trainer):
     """A trainer with the penalty ``strength * sum importance (weight - centre)^2``.
 
-    The penalty's part of a step is taken implicitly, by its proximal operator: the fixed point is
-    the same as that of the plain gradient, and no strength makes it diverge. So the gradients that
-    a method sees are those of the loss alone. Outputs that a task adds have no importance yet.
+    The penalty is applied by its proximal operator (an implicit step): the fixed point is that of
+    the plain gradient, and no strength makes it diverge. So the gradients that a method sees are
+    those of the loss alone. New outputs have no importance yet.
 
     Parameters
     ----------
     strength
         Trade-off between old tasks and the new one.
     own_outputs
-        Whether a task is learned on the outputs of its own classes alone. Then no task lowers the
-        outputs of other classes. Importance is that for these outputs too. Prediction is among
-        all classes, as ever.
+        Whether the loss and the importance of a task cover only the outputs of its own classes, so
+        that no task lowers the outputs of other classes. Predictions are always among all classes.
     options
         As for `Trainer`.
     """

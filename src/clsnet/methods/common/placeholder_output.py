@@ -1,6 +1,6 @@
 """An output that stands for all classes to come.
 
-It is for methods whose published networks have the outputs of all classes from the start.
+For methods whose published networks have the outputs of all classes from the start.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from clsnet.methods.common.trainer import Trainer
 class PlaceholderOutput(Trainer):
     """A trainer whose head has one output more than there are classes.
 
-    Where all outputs exist from the start, old tasks lower the scores of classes to come, and what
-    protects old tasks protects that too. But such a network knows how many classes will come. Here
-    old tasks lower the score of one placeholder instead, and new classes start as copies of it.
+    If all outputs exist from the start, old tasks lower the scores of future classes, and the
+    protection of old tasks covers that, too. But such a network knows how many classes will come.
+    Here old tasks lower the score of one placeholder instead, and new classes start as copies of
+    it.
 
     Parameters
     ----------

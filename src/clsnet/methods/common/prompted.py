@@ -1,4 +1,4 @@
-"""Frozen vision transformers that take prompts."""
+"""Frozen vision transformers with prompts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PREFIXED = "clsnet_prefixed"  # the name of an attention, in transformers
 
 
 class PromptedTransformer:
-    """A frozen vision transformer, its class token, and what prompts make of it.
+    """A frozen vision transformer that returns its class token, with or without prompts.
 
     Parameters
     ----------
@@ -42,7 +42,8 @@ class PromptedTransformer:
         self.attentions = [part for part in self.network.modules() if _is_attention(part)]
         if not (self.attentions and hasattr(self.network, "embeddings")):
             raise ClsnetError(
-                f"hf:{backbone.model} is no vision transformer; use one, such as a ViT or a DeiT."
+                f"hf:{backbone.model} is not a vision transformer; use one, such as a ViT or a "
+                "DeiT."
             )
         self.width = int(self.network.config.hidden_size)
 
@@ -128,11 +129,11 @@ class Prompting(Trainer):
         Of Adam, for batches of 256; smaller ones have a smaller rate. Gradients are clipped.
     masked
         Whether the loss on a task leaves out the outputs of classes that the task does not have.
-        Without, new classes push old ones away.
+        Otherwise new classes push old ones away.
     backbone
         ``"hf:NAME"``.
     options
-        As for `Trainer`. There is no use for a `cache`.
+        As for `Trainer`, except `cache`, which is not used.
     """
 
     purpose: ClassVar[str]

@@ -1,4 +1,4 @@
-"""A layer of random weights: they follow from a seed, so nothing of them is kept."""
+"""A layer of random weights, which are determined by a seed and therefore not stored."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from clsnet.extras import needed
 
 
 class RandomLayer:
-    """Fixed random weights behind the features, the same numbers on every device.
+    """Fixed random weights applied to the features, the same on every device.
 
-    Copies leave the weights out and draw them again when they are first needed. So they count as
-    no memory, which `clsnet.checks` checks by learning on with a copy.
+    Copies omit the weights and draw them again when they are first needed. So they do not count as
+    memory; `clsnet.checks` verifies this by continuing with a copy.
 
     Parameters
     ----------

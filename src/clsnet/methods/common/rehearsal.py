@@ -1,4 +1,4 @@
-"""What methods with exemplars share: a budget, divided equally among the classes seen so far."""
+"""The base class of methods with exemplars: a budget shared equally by the classes seen so far."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clsnet.methods.declared_options import option
 
 
 class Rehearsal(Trainer):
-    """A trainer that keeps samples of every class, chosen anew at the end of each task.
+    """A trainer that keeps samples of every class and chooses them again after each task.
 
     Old samples can only be dropped, as all others are gone. A subclass may override `rank`.
 

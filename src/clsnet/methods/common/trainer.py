@@ -1,7 +1,7 @@
 """One trainer for every method that learns by gradient descent.
 
-A method says what happens on a batch, between phases, at the end of a task, and what it keeps;
-network, head, phases, exemplars, device and seed are the same for all.
+A method defines what happens on a batch, between phases and at the end of a task, and what it
+keeps. Network, head, phases, exemplars, device and seed are handled here for all.
 """
 
 from __future__ import annotations
@@ -54,10 +54,11 @@ class Trainer(DeclaredOptions):
     `before_step`, `after_step`, `fit_task`, `end_task`, `kept`. Classes are coded 0, 1, 2, ... in
     the order in which tasks bring them.
 
-    The network is the paper's multi-layer perceptron. It sees flat pixels or, given a `backbone`,
-    the features of that frozen network, as the paper's baselines do. Or it is the backbone itself,
-    which is trained from its weights on; then images are mirrored and shifted at random, and
-    exemplars are images, one byte a pixel. A class that can do this says `tunable`.
+    The network is the paper's multi-layer perceptron. Its inputs are flat pixels or, given a
+    `backbone`, the features of that frozen network, as for the paper's baselines. In the tuned form
+    it is the backbone itself, which is trained further; images are then mirrored and shifted at
+    random, and exemplars are images with one byte per pixel. A class that supports this sets
+    `tunable`.
 
     Parameters
     ----------
@@ -70,8 +71,8 @@ class Trainer(DeclaredOptions):
     device
         ``"auto"``, ``"cpu"``, ``"cuda"``.
     backbone, cache
-        A frozen network and a folder for its outputs, as for `CLSNet`. Its last features are
-        taken, of the image as it is. None: pixels.
+        A frozen network and a folder for its outputs, as for `CLSNet`. The features are those of
+        its last layer, of the unchanged image. Without a backbone, inputs are pixels.
     form
         ``"frozen"``, or ``"tuned"`` if the backbone itself is trained; it is a file of ``clsnet
         pretrain`` then.
@@ -234,7 +235,7 @@ class Trainer(DeclaredOptions):
     # ------------------------------------------------------------------- the same for all
 
     def check_parameters(self) -> None:
-        """Raise an error if an option cannot be what it is; nothing is learned."""
+        """Raise an error if an option has a bad value; nothing is learned."""
         super().check_parameters()
         if not self.tuned:
             self.features_model().check_parameters()

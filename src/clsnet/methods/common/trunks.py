@@ -1,4 +1,4 @@
-"""What methods share that grow one trunk per task: DER, MEMO, FOSTER."""
+"""The base class of methods that grow one trunk per task: DER, MEMO, FOSTER."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Trunks(GrowingNetwork):
             self.head.bias.copy_(old.bias)
 
     def train(self, mode: bool = True) -> Self:
-        """Train, but for the frozen trunks."""
+        """Switch to training mode, except the frozen trunks."""
         super().train(mode)
         for trunk in self.trunks[:-1]:
             trunk.eval()
@@ -68,11 +68,11 @@ class Trunks(GrowingNetwork):
 
 
 class TrunkTrainer(Herding):
-    """A trainer that gives every task after the first a trunk of its own.
+    """A trainer that adds a trunk of its own for every task after the first.
 
-    A trunk is a whole network but for its head, unless `split` says otherwise. It is trained on
-    the samples of the task and all exemplars, also through an auxiliary head that sees the new
-    trunk alone, and is thrown away afterwards. The rate falls to zero along half a cosine.
+    A trunk is a whole network without its head, unless `split` says otherwise. It is trained on the
+    samples of the task and all exemplars. An auxiliary head that sees only the new trunk adds a
+    second loss and is discarded afterwards. The learning rate falls to zero along half a cosine.
 
     Parameters
     ----------
