@@ -77,7 +77,7 @@ def test_a_forgetting_policy_of_another_package_has_to_be_allowed(tmp_path, good
         ("sample_shape", [3, 12_000, 12_000], "sample_shape is"),
         ("sample_shape", [10**9], "sample_shape[0] is 1000000000, not a whole number"),
         ("seed", -1, "seed is -1"),
-        ("labels", [0, 0], "labels are there twice"),
+        ("labels", [0, 0], "labels are repeated"),
         ("labels", ["a\0"], "a label ends with a NUL"),
         ("tasks", [[[99, 3]]], "not among the labels"),
         ("traces", [], "keys of traces"),

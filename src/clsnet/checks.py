@@ -29,18 +29,18 @@ GAIN = 0.05  # in accuracy on an old task
 def check_method(method: Method, **options: Any) -> None:
     """Raise an `AssertionError` if a method breaks one of the promises that all methods make.
 
-    The method learns small tasks of handwritten digits. It has to be honest: one seed gives one
-    result; a prediction depends on one sample only; the caller's arrays are neither kept nor
-    changed; ``memory()`` counts every array; a learner that says that it is `order_free` gives
-    the same answers after the same tasks in another order. And it has to work: it learns, and
-    what is said to protect old tasks does protect them.
+    The method learns small tasks of handwritten digits. It has to be honest: the same seed gives
+    the same result; a prediction depends on one sample only; the caller's arrays are neither kept
+    nor changed; ``memory()`` counts every array; a learner that claims to be `order_free` gives the
+    same answers after the same tasks in another order. And it has to work: it learns, and its
+    protection of old tasks makes a difference.
 
     Parameters
     ----------
     method
         The method's description.
     options
-        Of the method, for instance to make it smaller and thus faster.
+        Options of the method, for instance to make it smaller and faster.
 
     Examples
     --------
@@ -67,10 +67,10 @@ class Check:
 
 
 def method_checks(method: Method, **options: Any) -> list[Check]:
-    """Return the checks of a method one by one, to parametrise a test with.
+    """Return the checks of a method one by one, to parametrise a test.
 
-    They share what they learn, so together they take less time than apart. Nothing is learned
-    before the first one is called.
+    They share trained learners, so together they take less time than separately. Nothing is learned
+    before the first check is called.
 
     Examples
     --------
@@ -148,9 +148,9 @@ def one_seed_gives_one_result(witness: Witness) -> None:
     """Give the same answers and take the same memory with the same seed and the same tasks."""
     learner, _ = witness.learner, witness.again
     differing = int(np.sum(witness.same_answers != witness.answers[1]))
-    assert not differing, f"{witness.name} gave {differing} other answers with the same seed"
+    assert not differing, f"{witness.name} gave {differing} different answers with the same seed"
     same = witness.same_memory == learner.memory()
-    assert same, f"{witness.name} took other memory with the same seed"
+    assert same, f"{witness.name} took a different amount of memory with the same seed"
 
 
 def prediction_ignores_the_rest_of_the_batch(witness: Witness) -> None:

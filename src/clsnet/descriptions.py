@@ -1,8 +1,8 @@
 """Descriptions of methods and data sets, read from their source without importing it.
 
 A module describes what it offers by one assignment of literals, such as
-``METHOD = Method(name="ewc", module=__name__, ...)``. To list fifty methods is then to read fifty
-small files, and imports nothing that they need.
+``METHOD = Method(name="ewc", module=__name__, ...)``. Listing fifty methods then means reading
+fifty small files, and imports nothing that they need.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def find_descriptions(
     packages
         Packages whose modules are searched.
     group
-        Entry points of other packages: ``name = "package.module:CONSTANT"``. A name that is taken
-        already is passed over.
+        Entry points of other packages: ``name = "package.module:CONSTANT"``. A name that is
+        already taken is ignored.
     """
     found: dict[str, Kind] = dict(_ours(cast(Hashable, kind), constant, packages))
     for point in entry_points(group=group):
@@ -105,7 +105,7 @@ def _literals(statement: ast.stmt, function: str, module: str) -> dict[str, Any]
     """Return the keyword arguments of a call; each is a literal, or ``__name__``."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call) or not _is_name(call.func, function) or call.args:
-        raise ValueError(f"{module} describes itself by other means than {function}(name=...)")
+        raise ValueError(f"{module} is not described by literals in {function}(name=...)")
     return {
         str(keyword.arg): module
         if _is_name(keyword.value, "__name__")

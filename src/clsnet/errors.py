@@ -1,5 +1,5 @@
-"""The package's one exception."""
+"""The exception of this package."""
 
 
 class ClsnetError(ValueError):
-    """Something a person can put right; the message says what, where and how, in one line."""
+    """A problem that a person can fix; the message says in one line what, where and how."""

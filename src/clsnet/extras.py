@@ -1,4 +1,4 @@
-"""Optional parts: imported when first needed, and named in one line where they are missing."""
+"""Optional dependencies: imported when first needed; if one is missing, one line says so."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from clsnet.errors import ClsnetError
 
 
 def needed(module: str, purpose: str, extra: str, oldest: str = "") -> Any:
-    """Import an optional module, or say in one line how to install it.
+    """Import an optional module, or raise an error that says in one line how to install it.
 
     Parameters
     ----------
     module
         What to import.
     purpose
-        What needs it, as the subject of the message.
+        What needs it: the subject of the message.
     extra
         The extra of this package that installs it.
     oldest
-        The first version that will do.
+        The oldest version that works.
 
     Examples
     --------

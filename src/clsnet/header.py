@@ -1,7 +1,7 @@
 """The header of a model's file: parameters as JSON holds them, and what each value may be.
 
-A header may come from anybody. It can choose among what clsnet itself brings. What another package
-brings, and a network that lies elsewhere, it can only name: the user has to allow it.
+A header may come from anybody. It can choose among what clsnet itself provides. It can only name
+what other packages provide, and networks that are stored elsewhere; the user has to allow these.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ PARAMETERS = record(
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Read the header and the arrays of a model; each value of the header is what it may be."""
+    """Read the header and the arrays of a model, with every value of the header checked."""
     header, arrays = model_file.read(path)
     try:
         HEADER.check(header, "the header")
@@ -93,7 +93,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 def damaged(path: Path, misfit: Misfit) -> ClsnetError:
-    """Return the line that says what does not fit in a file."""
+    """Return the error that says what is wrong in a file."""
     return ClsnetError(f"{path} is damaged or was not written by clsnet: {misfit}.")
 
 
@@ -119,7 +119,7 @@ def plain(value: Any) -> Any:
 
 
 class Reader:
-    """Makes of a header's values what they were, and nothing that the user did not allow.
+    """Restores the values of a header, and nothing that the user did not allow.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def _check_classes(header: Mapping[str, Any]) -> None:
     labels, tasks, traces = header["labels"], header["tasks"], header["traces"]
     weights = header.get("weights", tasks)
     if len(set(labels)) < len(labels) or len({isinstance(one, str) for one in labels}) > 1:
-        raise Misfit("labels are there twice, or mix text and numbers")
+        raise Misfit("labels are repeated, or mix text and numbers")
     if any(isinstance(one, str) and one.endswith("\0") for one in labels):
         raise Misfit("a label ends with a NUL")
     if len(weights) != len(tasks):

@@ -1,4 +1,4 @@
-"""What a method takes, counted as the paper counts."""
+"""The memory of a method, counted as in the paper."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ MEGABYTE = 2**20
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """Size of everything needed to predict and to go on learning, as 32-bit numbers, in MB.
+    """Size in MB of everything needed to predict and to go on learning, as 32-bit numbers.
 
-    A frozen network that a model refers to, and does not hold, counts as `backbone_mb`. Random
+    A frozen network that a model refers to without holding it counts as `backbone_mb`. Random
     weights that follow from a seed do not count.
     """
 

@@ -1,4 +1,4 @@
-"""Sums that travel: what one pass over some data leaves, for any model of the same extractor."""
+"""Sums of some data, which any model with the same extractor can learn."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ WIRE = "what a worker sent"
 
 @dataclass(frozen=True)
 class Source:
-    """What sums were taken with; only sums of the same source add up.
+    """How sums were computed; only sums with the same source can be added.
 
     Attributes
     ----------
     extractor
-        What its features follow from; see `clsnet.extractor.identity`.
+        A description of the extractor; see `clsnet.extractor.identity`.
     sample_shape
         Shape of one sample.
     per_class
-        Whether there is one sum for each class, as ``retain="classes"`` needs, or one in total.
+        Whether there is one sum for each class, as ``retain="classes"`` needs, or one total.
     feature_names
         Names of the columns of vectors, if they had any.
     """
@@ -49,7 +49,7 @@ class Source:
     feature_names: list[str] | None = None
 
     def difference(self, other: Source) -> str:
-        """Say in what another source differs, or nothing."""
+        """Return how another source differs, or an empty text."""
         if self.sample_shape != other.sample_shape:
             return f"shapes of samples ({self.sample_shape} and {other.sample_shape})"
         if self.feature_names != other.feature_names:
@@ -62,21 +62,21 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """The sums of some data: they add up, can be saved and pickled, and hold no sample.
+    """The sums of some data. They can be added, saved and pickled, and hold no sample.
 
     `CLSNet.summarise` makes them and `CLSNet.learn_sums` learns them, as if the model had seen the
-    data. ``a + b`` are the sums of both data, and so is ``sum([a, b, c])``, in any order.
+    data. ``a + b`` are the sums over both data sets; ``sum([a, b, c])`` works, too, in any order.
 
     Attributes
     ----------
     source
-        What they were taken with.
+        How they were computed.
     summed
         The sums themselves.
     clip
-        The largest norm of a representation, if there is one.
+        The norm to which longer representations were scaled down, or None.
     privacy
-        What noise promises, if there is noise on all of it.
+        The differential privacy of the noise, if noise was added.
 
     Examples
     --------
@@ -127,19 +127,20 @@ class Sums:
     def with_noise(
         self, epsilon: float, delta: float, random: np.random.Generator | None = None
     ) -> Self:
-        """Return the sums with noise that hides whether any one sample is among them.
+        """Return the sums with noise for differential privacy (Gaussian mechanism).
 
-        Noise of the Gaussian mechanism is added to the Gram matrix, the class sums and the numbers
-        of samples, once and for all of them together; `privacy` tells what it promises. What the
-        noise took from the Gram matrix's eigenvalues below zero is put back to zero. Names of
-        classes are not hidden. Add noise once: each further release of the same samples costs.
+        The noise hides whether any one sample is among those summed. It is added once to the Gram
+        matrix, the class sums and the numbers of samples together; `privacy` describes the
+        guarantee. Negative eigenvalues of the noisy Gram matrix are set to zero. Names of classes
+        are not hidden. Add noise only once: every further release of the same samples weakens the
+        guarantee.
 
         Parameters
         ----------
         epsilon, delta
-            What is to be promised.
+            The guarantee: (epsilon, delta)-differential privacy.
         random
-            Where noise comes from; the operating system's source unless a test gives another.
+            Source of the noise; by default that of the operating system.
         """
         promised = Privacy.of(epsilon, delta)
         if self.clip is None or self.privacy is not None:
@@ -160,17 +161,17 @@ class Sums:
         return SummedTask(self.summed.task, traces)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the sums to one file; what was there before survives any failure."""
+        """Write the sums to one file; an existing file survives any failure."""
         write_atomically(at_home(path), self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """Return what `save` writes: a checked form in which sums can travel without a pickle."""
+        """Return what `save` writes, in a checked format without pickles."""
         header, arrays = header_of(self), arrays_of(self)
         return model_file.to_bytes(header, arrays, model_file.SUMS)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read sums that `save` wrote; a file that is damaged or of another kind is refused."""
+        """Load sums that `save` wrote; a damaged file or another kind of file is refused."""
         place = at_home(path)
         return cls._of(place, *model_file.read(place, model_file.SUMS))
 

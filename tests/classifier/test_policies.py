@@ -141,7 +141,7 @@ def test_a_bad_policy_is_refused_in_one_line(case):
 
 @pytest.mark.parametrize(
     "name, message",
-    [("broken", "'broken' fails to import"), ("no-policy", "is no ForgettingPolicy")],
+    [("broken", "'broken' fails to import"), ("no-policy", "is not a ForgettingPolicy")],
 )
 def test_a_bad_policy_of_another_package_is_refused_by_name(other_package, name, message):
     with pytest.raises(ClsnetError, match=message):

@@ -116,7 +116,7 @@ def test_one_process_owns_all_columns(alone):
 def test_what_columns_cannot_do_is_refused(options):
     with pytest.raises(ClsnetError, match="a ridge that is known"):
         engine.learn_columns(CLSNet(**{**OPTIONS, **options}), [(X, Y)])
-    with pytest.raises(ClsnetError, match="give a new one"):
+    with pytest.raises(ClsnetError, match="use a new model"):
         engine.learn_columns(CLSNet(**OPTIONS).fit(X, Y), [(X, Y)])
 
 

@@ -314,8 +314,8 @@ def test_a_model_that_forgot_everything_says_so_and_can_learn_again(small, vecto
         ({"task": -1}, "there is no task -1"),
         ({"classes": [4, 5]}, "class 5 is not known"),
         ({"classes": "four"}, "class 'four' is not known"),
-        ({"task": 0}, 'keeps only the total of all tasks.*exact=False.*retain="tasks"'),
-        ({"classes": [4]}, 'keeps only the total of all tasks.*exact=False.*retain="classes"'),
+        ({"task": 0}, 'keeps only one total over all tasks.*exact=False.*retain="tasks"'),
+        ({"classes": [4]}, 'keeps only one total over all tasks.*exact=False.*retain="classes"'),
     ],
 )
 def test_what_cannot_be_forgotten_is_refused(

@@ -317,7 +317,7 @@ def test_boosting_gives_weights_that_sum_up_to_1(wine):
         (lambda w: w * np.inf, "sample_weight holds NaN or infinite"),
         (lambda w: w[1:], "weights given for"),
         (lambda w: w[:, None], "give a 1d array"),
-        (lambda w: ["heavy"] * len(w), "no number"),
+        (lambda w: ["heavy"] * len(w), "not a number"),
         (lambda w: 0 * w, "all sample weights are zero"),
         (lambda w: 1e-322 * w, "all sample weights are zero"),
         (lambda w: 1e306 * w, "too large"),

@@ -475,6 +475,6 @@ def test_a_full_disk_leaves_the_old_file(saved, tmp_path, full_disk):
     model = load(path)
     with full_disk(2048):
         line = complaint(lambda: model.save(path), path)
-    assert line == f"cannot write {path}: File too large; it is as it was."
+    assert line == f"cannot write {path}: File too large; it is unchanged."
     assert path.read_bytes() == saved.read_bytes()
     assert list(tmp_path.iterdir()) == [path]

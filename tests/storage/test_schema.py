@@ -98,9 +98,9 @@ def test_values_are_counted_before_they_are_made(part):
 
 def test_what_cannot_be_read_again_is_not_written():
     many = {"header": json.dumps([0] * MOST_VALUES)}
-    with pytest.raises(ClsnetError, match=r"too much for one file .*values.* not saved"):
+    with pytest.raises(ClsnetError, match=r"do not fit in one file .*values.* nothing was saved"):
         as_bytes({}, many)
-    with pytest.raises(ClsnetError, match=r"too much for one file .*bytes.* not saved"):
+    with pytest.raises(ClsnetError, match=r"do not fit in one file .*bytes.* nothing was saved"):
         as_bytes({}, {"header": "x" * LONGEST})
 
 

@@ -1,4 +1,4 @@
-"""How many threads BLAS uses."""
+"""The number of threads that BLAS uses."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _limits: dict[bool, Any] = {}
 def one_blas_thread(scipy: bool = True) -> Iterator[None]:
     """Let the BLAS of NumPy and that of SciPy use one thread each, in the whole process.
 
-    A product then rounds alike on every number of cores. Where other work wants the cores, small
-    matrices take a tenth of the time: threads of BLAS wait for each other, and spin while they do.
+    Products then round the same way on any number of cores. On a busy machine, small matrices take
+    a tenth of the time, because threads of BLAS spin while they wait for each other.
 
     Parameters
     ----------
     scipy
-        Whether that of SciPy is needed. If not, SciPy is not imported.
+        Whether the BLAS of SciPy is needed. If not, SciPy is not imported.
     """
     global _users
     if scipy:

@@ -1,6 +1,6 @@
-"""Where arrays live: NumPy's on the CPU, torch's on a GPU.
+"""Devices: arrays of NumPy on the CPU, arrays of torch on a GPU.
 
-Nothing here imports torch unless a GPU is asked for, or ``"auto"`` finds signs of one.
+Torch is imported only if a GPU is requested, or if ``"auto"`` finds a driver.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def is_torch(array: Array) -> bool:
 
 
 def device_of(array: Array) -> Device:
-    """Return where an array lives: ``"cpu"`` for every array of NumPy."""
+    """Return the device of an array: ``"cpu"`` for every array of NumPy."""
     return array.device if is_torch(array) else CPU
 
 
@@ -94,5 +94,5 @@ def to_device(array: Array, device: Device) -> Array:
 
 
 def to_numpy(array: Array) -> np.ndarray:
-    """Return an array as NumPy's, without a copy where that is possible."""
+    """Return an array as a NumPy array, without a copy if possible."""
     return array.detach().cpu().numpy() if is_torch(array) else np.asarray(array)

@@ -27,19 +27,19 @@ def add_gram(
     Parameters
     ----------
     gram
-        A float64 matrix in C order. What it has below its diagonal has no meaning afterwards;
-        `mirror` makes it whole.
+        A float64 matrix in C order. Afterwards only its upper triangle is valid; `mirror` fills in
+        the rest.
     A
         Rows to multiply.
     precision
         Of the products: ``"float64"``, ``"float32"``, ``"tf32"`` or ``"bfloat16"``. Sums are always
         float64. On a CPU ``"tf32"`` is float32, and ``"bfloat16"`` rounds A alone.
     scratch
-        A float32 matrix in C order, as large as `gram` and at first zero, for products of that type
-        on a CPU. It is faster to reuse one than to allocate one with every call.
+        A float32 matrix in C order, as large as `gram` and initially zero, for float32 products on
+        a CPU. Reusing one is faster than allocating one with every call.
     fresh
-        Whether `gram` is still zero. It is then written and not read: memory that was just
-        allocated is slow to touch twice.
+        Whether `gram` is still zero. It is then only written, because newly allocated memory is
+        slow to access twice.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def plus_gram(gram: Array, A: Array) -> Array:
 
 
 def mirror(gram: Array) -> Array:
-    """Copy what is above the diagonal to below it, in place: symmetric to the last bit."""
+    """Copy the upper triangle to the lower one, in place: symmetric to the last bit."""
     xp = namespace(gram)
     block = _block(gram) if is_torch(gram) else MIRROR_BLOCK
     square = xp.ones((block, block), dtype=xp.bool, device=device_of(gram))

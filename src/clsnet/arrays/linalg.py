@@ -1,6 +1,6 @@
-"""Linear algebra under one name each, for NumPy's arrays and for torch's.
+"""Linear algebra under the same names for arrays of NumPy and of torch.
 
-NumPy's go to BLAS and LAPACK through SciPy, which is imported when first needed. A symmetric
+NumPy arrays go to BLAS and LAPACK through SciPy, which is imported when first needed. A symmetric
 matrix in C order is its own transpose in Fortran order: BLAS and LAPACK take it without a copy.
 """
 
@@ -18,13 +18,13 @@ ROWS_AT_ONCE = 256
 
 
 def double(array: Array) -> Array:
-    """Return an array as float64, itself if it is one already."""
+    """Return an array as float64, without a copy if it already is."""
     xp = namespace(array)
     return xp.astype(array, xp.float64, copy=False)
 
 
 def contiguous(array: Array) -> Array:
-    """Return an array in C order, itself if it is already."""
+    """Return an array in C order, without a copy if it already is."""
     return array.contiguous() if is_torch(array) else np.asarray(array, order="C")
 
 
@@ -128,7 +128,7 @@ def cholesky(matrix: Array, shift: float | Array = 0.0) -> Array | None:
     Returns
     -------
     array or None
-        Only its lower triangle has a meaning.
+        Only its lower triangle is valid.
 
     Examples
     --------

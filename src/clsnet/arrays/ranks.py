@@ -1,8 +1,8 @@
-"""Processes that learn as one, on PyTorch's distributed engine.
+"""Several processes that learn one model, on PyTorch's distributed package.
 
-Under ``torchrun`` every process represents its share of the samples; the sums of all are added,
-and every process solves for the same weights. Without it there is one process, nothing happens
-here, and torch is not imported.
+Under ``torchrun`` each process computes the features of its share of the samples; their sums are
+added (all-reduce), and every process solves for the same weights. Without ``torchrun`` there is one
+process, this module does nothing, and torch is not imported.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def rank() -> int:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Within this context every process learns by itself, from all that it is given."""
+    """Within this context each process learns on its own, from all samples it is given."""
     global _alone
     before, _alone = _alone, True
     try:
@@ -56,7 +56,7 @@ def alone() -> Iterator[None]:
 
 
 def told(variable: str, otherwise: int = 1) -> int:
-    """Return a number that the launcher put into the environment.
+    """Return a number that the launcher has put into the environment.
 
     Examples
     --------
@@ -65,13 +65,15 @@ def told(variable: str, otherwise: int = 1) -> int:
     """
     value = os.environ.get(variable, str(otherwise))
     if not (value.isascii() and value.isdigit() and len(value) < 10):
-        raise ClsnetError(f"{variable}={value[:40]!r} in the environment is no number; unset it.")
+        raise ClsnetError(
+            f"{variable}={value[:40]!r} in the environment is not a number; unset it."
+        )
     return int(value)
 
 
 @contextmanager
 def joined() -> Iterator[None]:
-    """Join the processes that ``torchrun`` started; a single process joins nobody."""
+    """Join the processes that ``torchrun`` started; without it, do nothing."""
     if told("WORLD_SIZE") == 1:
         yield
         return
@@ -102,7 +104,7 @@ def joined() -> Iterator[None]:
 
 
 def share() -> slice:
-    """Return which rows of a batch are this process's.
+    """Return the rows of a batch that belong to this process.
 
     Examples
     --------
@@ -135,7 +137,7 @@ def add_up(array: Array) -> Array:
 
 
 def add_up_for(owner: int, array: Array) -> Array:
-    """Return the sum of an array over all processes to one of them; others get what has no meaning.
+    """Return the sum of an array over all processes to one of them; others get nothing valid.
 
     Examples
     --------
@@ -153,7 +155,7 @@ def add_up_for(owner: int, array: Array) -> Array:
 
 
 def gathered(mine: T) -> list[T]:
-    """Return what every process has, in the order of their numbers, as JSON can hold it.
+    """Return the JSON-compatible values of all processes, ordered by their numbers.
 
     Examples
     --------
@@ -166,7 +168,7 @@ def gathered(mine: T) -> list[T]:
 
 
 def gathered_arrays(mine: np.ndarray) -> list[np.ndarray]:
-    """Return the array of every process, in the order of their numbers.
+    """Return the arrays of all processes, ordered by their numbers.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Work that processes of ``torchrun --max-restarts`` have finished, kept until the run ends."""
+"""Finished work of processes under ``torchrun --max-restarts``, kept until the run ends."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _calls = 0
 
 @contextmanager
 def surviving(folder: Path) -> Iterator[None]:
-    """Within this context, processes that may be started again save what they have finished.
+    """Within this context, processes that may be restarted save their finished work.
 
-    A process that was started again makes the same calls in the same order, and finds what it had.
-    Without ``--max-restarts``, and in a single process, nothing happens.
+    A restarted process makes the same calls in the same order and finds its earlier work. Without
+    ``--max-restarts``, and in a single process, nothing happens.
 
     Parameters
     ----------
     folder
-        Where it is saved. A new run removes what an earlier one left, and so does the end.
+        The folder to save in. It is removed at the end of a run, and at the start of a new one.
     """
     global _folder, _calls
     if n_ranks() == 1 or told("TORCHELASTIC_MAX_RESTARTS", 0) == 0:

@@ -1,4 +1,4 @@
-"""How many threads the processes that we start compute in."""
+"""The number of threads in processes that we start."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 @contextmanager
 def threads_of_children(count: int) -> Iterator[None]:
-    """Let a process that starts within this context compute in so many threads.
+    """Let processes that start within this context use so many threads.
 
     Libraries read these variables while they are imported, before any code of ours can run.
     """

@@ -1,4 +1,4 @@
-"""Probabilities from scores: a temperature that follows from sums alone."""
+"""Probabilities from scores: a softmax temperature computed from sums alone."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ LARGEST = 700.0  # that `exp` can take
 
 @dataclass(frozen=True)
 class Calibration:
-    """How scores become probabilities: softmax at a temperature, with a little doubt.
+    """How scores become probabilities: a softmax with a temperature, mixed with a uniform share.
 
     Attributes
     ----------
     temperature
-        What scores are divided by.
+        The scores are divided by it.
     doubt
         The share of probability that is spread evenly over all classes.
 
@@ -48,7 +48,7 @@ class Calibration:
     }
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Return probabilities, the higher the score of a row, the higher."""
+        """Return probabilities that increase with the scores of each row."""
         even = self.doubt / scores.shape[1]
         return np.asarray((1 - self.doubt) * softmax(scores / self.temperature) + even)
 

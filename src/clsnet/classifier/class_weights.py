@@ -1,4 +1,4 @@
-"""How much each class counts beside the others."""
+"""Weights of classes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ClassWeight = str | Mapping[Label, float] | None
 
 
 def class_weights(wanted: ClassWeight, sizes: Mapping[Label, float]) -> dict[Label, float]:
-    """Return the weight of each class; one that is not named has weight 1.
+    """Return the weight of each class; classes that are not named have weight 1.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def class_weights(wanted: ClassWeight, sizes: Mapping[Label, float]) -> dict[Lab
 
 
 def refuse_bad(wanted: ClassWeight) -> None:
-    """Refuse a class weight that is no number above 0.
+    """Refuse a class weight that is not a number above 0.
 
     Examples
     --------

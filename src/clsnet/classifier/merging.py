@@ -1,4 +1,4 @@
-"""Classifiers that learned apart, added up: the one that learned everything."""
+"""Merging classifiers that learned separately."""
 
 from __future__ import annotations
 

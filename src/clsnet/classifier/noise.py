@@ -1,4 +1,4 @@
-"""The Gaussian mechanism: noise on sums, and what it promises."""
+"""Differential privacy: noise of the Gaussian mechanism on sums, and its guarantee."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ STEPS = 200
 
 @dataclass(frozen=True)
 class Privacy:
-    """What noise promises to whoever has one sample among those that were summed.
+    """The differential privacy of noisy sums, for somebody with one sample among those summed.
 
-    A release with Gaussian noise is told by mu, the distance by which one sample moves it over the
-    deviation of the noise. It holds (epsilon, delta)-differential privacy for all pairs with
-    ``delta = Phi(mu / 2 - epsilon / mu) - exp(epsilon) Phi(-mu / 2 - epsilon / mu)``, where one
-    sample more or less makes two data sets neighbours.
+    A release with Gaussian noise is described by mu: the distance by which one sample moves it,
+    divided by the standard deviation of the noise. It holds (epsilon, delta)-differential privacy
+    for all pairs with ``delta = Phi(mu / 2 - epsilon / mu) - exp(epsilon) Phi(-mu / 2 - epsilon /
+    mu)``, where one sample more or less makes two data sets neighbours.
 
     Attributes
     ----------
     delta
-        The delta that was asked for.
+        The delta of the guarantee.
     mu
-        Of a sample that is in one of the sums that were added up.
+        mu for a sample that is in one of the sums that were added up.
     mu_in_all
-        Of a sample, or a person, in all of them: squares of mu add up.
+        mu for a sample, or a person, in all of them: the squares of mu add up.
 
     Examples
     --------
@@ -68,12 +68,12 @@ class Privacy:
 
     @property
     def epsilon(self) -> float:
-        """For a sample that is in one of the sums that were added up."""
+        """Return epsilon for a sample that is in one of the sums that were added up."""
         return epsilon_of(self.mu, self.delta)
 
     @property
     def epsilon_in_all(self) -> float:
-        """For a sample, or a person, in all of them."""
+        """Return epsilon for a sample, or a person, in all of them."""
         return epsilon_of(self.mu_in_all, self.delta)
 
     def beside(self, other: Privacy) -> Privacy:

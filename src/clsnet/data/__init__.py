@@ -1,4 +1,4 @@
-"""Data sets, and task sequences by the paper's names.
+"""Data sets, and task sequences with the paper's names.
 
 >>> from clsnet.data import load_sequence
 >>> sequence = load_sequence("Digits-10/5")

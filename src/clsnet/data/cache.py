@@ -7,7 +7,7 @@ from clsnet.storage.files import at_home
 
 
 def cache_folder(name: str) -> Path:
-    """Name a data set's folder in $CLSNET_DATA, else in the user's cache."""
+    """Return a data set's folder in $CLSNET_DATA or, if that is not set, in the user's cache."""
     if chosen := os.environ.get("CLSNET_DATA"):
         return at_home(chosen) / name
     caches = os.environ.get("XDG_CACHE_HOME")

@@ -27,11 +27,11 @@ class Dataset:
     y_train, y_test
         Labels, `int64`, each an index into `class_names`.
     class_names
-        What the classes are called.
+        Names of the classes.
     skipped
-        A line about each file that was left out because it is unreadable.
+        One line about each unreadable file that was left out.
     folder
-        Of a folder, a digest of the names and sizes of its files: others may have the same name.
+        For a folder, a digest of the names and sizes of its files, since folders may share a name.
     """
 
     name: str

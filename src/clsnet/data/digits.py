@@ -10,7 +10,7 @@ from clsnet.images import Report
 
 
 def load(root: Path | None, report: Report) -> Dataset:
-    """Load the 8x8 images, split once and for all, each class in proportion.
+    """Load the 8x8 images in a fixed, stratified split.
 
     The values stay scikit-learn's own, 0 to 16, as `uint8`.
     """

@@ -1,4 +1,4 @@
-"""A folder of photos, one folder for each class, as a data set."""
+"""A folder of images, with one folder for each class, as a data set."""
 
 import os
 import re
@@ -22,14 +22,14 @@ TEST_SHARE = 0.2
 def load_folder(path: Path, strict: bool = False, report: Report | None = None) -> Dataset:
     """Load a folder that holds one folder of images for each class.
 
-    If it holds the folders train and test, each with the classes' folders, these are the two
-    parts; otherwise a fifth of each class, always the same, is the test part. Every image is
-    looked at: unreadable ones are left out, and if sizes differ all become 224 x 224.
+    If it holds the folders train and test, each with a folder for each class, these are the
+    training and the test set; otherwise a fixed fifth of each class is the test set. Every image is
+    checked: unreadable ones are left out, and if sizes differ, all are resized to 224 x 224.
 
     Parameters
     ----------
     path
-        The folder. Inside a class's folder, other folders are searched too.
+        The folder. Folders inside a class's folder are searched, too.
     strict
         Fail at the first unreadable image, instead of leaving it out.
     report

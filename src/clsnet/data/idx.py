@@ -1,4 +1,4 @@
-"""The idx format of MNIST and its kin: a magic number, the dimensions, the values."""
+"""The idx format of MNIST and similar sets: a magic number, the dimensions, the values."""
 
 import gzip
 import math
@@ -23,7 +23,7 @@ def read_idx(path: Path) -> npt.NDArray[Any]:
     Parameters
     ----------
     path
-        The file; its contents, not its name, tell whether it is compressed.
+        The file; compression is recognised by its contents, not by its name.
 
     Returns
     -------
@@ -32,7 +32,7 @@ def read_idx(path: Path) -> npt.NDArray[Any]:
     Raises
     ------
     ClsnetError
-        If the file cannot be read, or is not exactly one whole idx array.
+        If the file cannot be read, or is not exactly one complete idx array.
 
     Examples
     --------

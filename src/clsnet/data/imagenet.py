@@ -1,4 +1,4 @@
-"""ImageNet: a thousand classes of photos (Russakovsky et al., 2015), or a choice of them."""
+"""ImageNet: a thousand classes of photos (Russakovsky et al., 2015), or a selection of them."""
 
 from pathlib import Path
 
@@ -14,9 +14,9 @@ CHOICE = "classes.txt"
 
 
 def load(root: Path | None, report: Report) -> Dataset:
-    """Load the photos of the folders train and val, which hold a folder for each class.
+    """Load the photos in the folders train and val, which hold one folder for each class.
 
-    The file classes.txt beside them, if there, names the classes to use, one a line.
+    If there is a file classes.txt beside them, it lists the classes to use, one per line.
     """
     folder = _find(root)
     if folder is None:

@@ -1,4 +1,4 @@
-"""The data sets that can be loaded by name; each describes itself in its own file."""
+"""Data sets that can be loaded by name; each is described in its own file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GROUP = "clsnet.datasets"
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What is known of a data set before it is loaded.
+    """The description of a data set, available before it is loaded.
 
     A module of `clsnet.data` assigns it to ``DATASET``. Another package names its own in the
     entry point group ``clsnet.datasets``. The module also has two functions: ``load(root, report)``
@@ -49,7 +49,7 @@ class DatasetInfo:
     fetchable: bool = False
 
     def load(self, root: Path | None, report: Report) -> Dataset:
-        """Load it, from a folder where one is given."""
+        """Load the data set, from a folder if one is given."""
         dataset: Dataset = self._imported().load(root, report)
         return dataset
 
@@ -62,7 +62,7 @@ class DatasetInfo:
 
 
 def datasets() -> list[DatasetInfo]:
-    """List the known data sets by name, those of other packages too.
+    """List all known data sets, including those of other packages.
 
     Examples
     --------
@@ -76,12 +76,12 @@ def datasets() -> list[DatasetInfo]:
 
 
 def is_dataset(name: str) -> bool:
-    """Tell whether a data set has this name, in any case."""
+    """Whether a data set has this name, in upper or lower case."""
     return name.casefold() in _known()
 
 
 def find_dataset(name: str) -> DatasetInfo:
-    """Look a data set up by its name, in any case."""
+    """Look up a data set by its name, in upper or lower case."""
     known, key = _known(), name.casefold()
     if key not in known:
         [nearest] = get_close_matches(key, known, n=1, cutoff=0.0)
@@ -93,17 +93,17 @@ def find_dataset(name: str) -> DatasetInfo:
 
 
 def load_dataset(name: str, root: Path | None = None, report: Report | None = None) -> Dataset:
-    """Load a data set; some are fetched into the cache folder if nowhere on this machine.
+    """Load a data set; some are downloaded into the cache folder if they are not on this machine.
 
     Parameters
     ----------
     name
-        One of the names that `datasets` lists, in any case.
+        One of the names that `datasets` lists, in upper or lower case.
     root
-        A folder that holds the data set's files, looked into first.
+        A folder that holds the data set's files; it is searched first.
     report
-        Called as `report(stage, done, total)`, in bytes, while something is fetched;
-        a `total` of 0 is not known yet.
+        Called as `report(stage, done, total)`, in bytes, during a download; a `total` of 0 means
+        that it is not known yet.
 
     Examples
     --------

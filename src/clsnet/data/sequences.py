@@ -37,11 +37,11 @@ class TaskSequence:
     Attributes
     ----------
     dataset, n_classes, n_tasks
-        How many of the data set's classes come, in how many tasks; the others are base classes.
+        The number of classes used and the number of tasks; all other classes are base classes.
     spec
-        What `load_sequence` was asked for; asked again, it loads the same.
+        The name given to `load_sequence`, which loads the same sequence again.
     first
-        How many classes the first task has, where it has a number of its own.
+        The number of classes in the first task, if it differs from the others.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class TaskSequence:
 
     @property
     def name(self) -> str:
-        """The sequence's canonical name; CIFAR-100 says already how many classes it has."""
+        """The sequence's canonical name."""
         name, n = self.dataset.name, len(self.dataset.class_names)
         whole = self.n_classes == n and name.endswith(f"-{n}")
         tasks = f"B{self.first}+{self.n_tasks - 1}" if self.first else str(self.n_tasks)
@@ -73,7 +73,7 @@ class TaskSequence:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many classes each task has.
+        """The number of classes in each task.
 
         Examples
         --------
@@ -91,9 +91,9 @@ class TaskSequence:
         Parameters
         ----------
         seed
-            Fixes everything; alone it fixes which classes are used, where not all are.
+            Determines everything random; if not all classes are used, it alone determines which.
         index
-            Which of the seed's orders.
+            The number of an order among those of the seed.
         shuffle
             ``"classes"``, or ``"tasks"`` to keep neighbouring classes together, as the authors'
             released experiment does: (0, 1), (2, 3), ... in a random order.
@@ -112,7 +112,7 @@ class TaskSequence:
         return tuple(tuple(classes.tolist()) for classes in tasks)
 
     def base_classes(self, seed: int) -> tuple[int, ...]:
-        """Return the classes that no order of this seed holds, to pretrain on.
+        """Return the classes that no order of this seed uses, for pretraining.
 
         Examples
         --------
@@ -141,7 +141,7 @@ class TaskSequence:
         return by_seed.permutation(len(self.dataset.class_names))
 
     def tasks(self, order: Order) -> list[Task]:
-        """Cut the data set into the tasks of an order."""
+        """Split the data set into the tasks of an order."""
         return [self._task(classes) for classes in order]
 
     def _task(self, classes: tuple[int, ...]) -> Task:
@@ -166,12 +166,12 @@ def load_sequence(
     Parameters
     ----------
     name
-        `DATASET-C/T`: C classes of the data set in T tasks. Where T does not divide C, the first
-        tasks have one class more than the others. `DATASET-C/BN+T`: N classes in the first task,
-        then the other C - N in T more tasks; TinyImageNet-200/B100+10 is half of the classes, then
-        ten tasks of ten. A data set may be named after its number of classes: CIFAR-100/10 is all
-        of CIFAR-100, CIFAR-100-50/5 is half of it.
-        `folder:PATH/T`, `folder:PATH/BN+T`: all classes of a folder that `load_folder` loads.
+        `DATASET-C/T`: C classes of the data set in T tasks. If T does not divide C, the first tasks
+        have one class more than the others. `DATASET-C/BN+T`: N classes in the first task, then the
+        other C - N in T more tasks; TinyImageNet-200/B100+10 is half of the classes, then ten tasks
+        of ten. A data set may be named after its number of classes: CIFAR-100/10 is all of
+        CIFAR-100, CIFAR-100-50/5 is half of it. `folder:PATH/T`, `folder:PATH/BN+T`: all classes of
+        a folder that `load_folder` loads.
     root, report
         As for `load_dataset`; a folder's relative path starts at the root, if given.
     strict

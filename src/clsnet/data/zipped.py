@@ -1,4 +1,4 @@
-"""Files read from inside a zip archive, by any number of threads and processes at once."""
+"""Reading files from inside a zip archive, from any number of threads and processes."""
 
 import struct
 import zipfile

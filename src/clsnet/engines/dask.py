@@ -1,4 +1,4 @@
-"""Dask: partitions of a bag, a data frame or an array, and a tree that adds their sums."""
+"""Dask: the sums of the partitions of a bag or a data frame, added by a tree."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ def as_batches(partition: Any) -> Any:
 def summarise(model: CLSNet, collection: Any, read: Read = as_batches) -> Sums:
     """Return the sums of all partitions of a collection.
 
-    It runs on the cluster of the present ``dask.distributed.Client``, or on this machine where
-    there is none. What a lost worker had is computed again by another one.
+    It runs on the cluster of the current ``dask.distributed.Client`` or, without one, on this
+    machine. Work of a lost worker is repeated by another one.
 
     Parameters
     ----------
     model
-        Whose extractor represents the samples. It learns nothing here; see `CLSNet.learn_sums`.
+        The model whose extractor computes the features. It learns nothing here; see
+        `CLSNet.learn_sums`.
     collection
         A ``dask.bag.Bag`` or a ``dask.dataframe.DataFrame``.
     read
-        Makes batches (X, y) of a partition: of the list of items of a bag, or of a pandas
-        DataFrame. If there is none, items are batches.
+        A function that makes batches (X, y) of a partition, which is a list of items of a bag or a
+        pandas DataFrame. Without it, each item is a batch.
     """
     dask = needed("dask", "clsnet.engines.dask", "engines")
     summed = dask.delayed(Summing(model, read), pure=True)

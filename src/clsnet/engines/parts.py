@@ -1,4 +1,4 @@
-"""One part of the data to its sums, in whatever process that happens."""
+"""Computing the sums of one part of the data, in any process."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ NOT_PREPARED = (
 
 
 class Summing:
-    """A call with one part of the data returns its sums; it can be pickled and sent to workers.
+    """A callable that returns the sums of one part of the data; it can be pickled for workers.
 
     Parameters
     ----------
     model
-        Its extractor and options are sent along, and nothing that it has learned.
+        A model; its extractor and options are sent to workers, and nothing that it has learned.
     read
         Makes batches of a part.
 

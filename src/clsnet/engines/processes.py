@@ -1,4 +1,4 @@
-"""Processes of this machine: nothing to install, and one that is killed is replaced."""
+"""Processes on this machine; nothing to install, and a killed process is replaced."""
 
 from __future__ import annotations
 
@@ -29,20 +29,21 @@ def as_batch(shard: Batch) -> list[Batch]:
 def summarise(
     model: CLSNet, shards: Iterable[Any], read: Read = as_batch, workers: int | None = None
 ) -> Sums:
-    """Return the sums of all shards, taken by several processes.
+    """Return the sums of all shards, computed by several processes.
 
     Parameters
     ----------
     model
-        Whose extractor represents the samples. It learns nothing here; see `CLSNet.learn_sums`.
+        The model whose extractor computes the features. It learns nothing here; see
+        `CLSNet.learn_sums`.
     shards
-        Anything that can be pickled, such as names of files. A worker that dies costs the shard
-        that it had, so let a shard take seconds or minutes.
+        Anything that can be pickled, such as names of files. If a worker dies, its shard is
+        repeated, so a shard should take seconds or minutes.
     read
-        Makes batches (X, y) of a shard, in the worker: a function of a module. If there is none,
-        a shard is a batch.
+        A function of a module that makes batches (X, y) of a shard, in the worker. Without it, each
+        shard is a batch.
     workers
-        Processes; as many as cores if not given.
+        Number of processes; by default one per core.
 
     Examples
     --------

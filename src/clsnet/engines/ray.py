@@ -1,4 +1,4 @@
-"""Ray: blocks of a Ray Data dataset; a block that a worker loses is summed again."""
+"""Ray: the sums of the blocks of a Ray Data dataset; a lost block is repeated."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ def summarise(model: CLSNet, dataset: Any, read: Read) -> Sums:
     Parameters
     ----------
     model
-        Whose extractor represents the samples. It learns nothing here; see `CLSNet.learn_sums`.
+        The model whose extractor computes the features. It learns nothing here; see
+        `CLSNet.learn_sums`.
     dataset
-        A ``ray.data.Dataset``. Each block is summed by one task: ``dataset.repartition(n)``
-        decides how many there are.
+        A ``ray.data.Dataset``. Each block is summed by one task: ``dataset.repartition(n)`` sets
+        their number.
     read
-        Makes batches (X, y) of a block, which is a dict of NumPy arrays, one per column.
+        A function that makes batches (X, y) of a block: a dict of NumPy arrays, one per column.
     """
     ray = needed("ray", "clsnet.engines.ray", "engines")
     summing = ray.put(Summing(model, read))

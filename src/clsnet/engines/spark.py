@@ -1,4 +1,4 @@
-"""Spark: partitions of a DataFrame, and a tree that adds their sums."""
+"""Spark: the sums of the partitions of a DataFrame, added by a tree."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ def summarise(model: CLSNet, frame: Any, read: Read) -> Sums:
     Parameters
     ----------
     model
-        Whose extractor represents the samples. It learns nothing here; see `CLSNet.learn_sums`.
+        The model whose extractor computes the features. It learns nothing here; see
+        `CLSNet.learn_sums`.
     frame
-        A ``pyspark.sql.DataFrame``. Each partition is summed by one task; Spark tries a task that
-        a lost executor had again.
+        A ``pyspark.sql.DataFrame``. Each partition is summed by one task; Spark repeats the tasks
+        of a lost executor.
     read
-        Makes batches (X, y) of some rows of a partition, a pandas DataFrame.
+        A function that makes batches (X, y) of some rows of a partition, a pandas DataFrame.
     """
     needed("pyspark", "clsnet.engines.spark", "spark")
     context = frame.sparkSession.sparkContext

@@ -1,4 +1,4 @@
-"""Processes that ``torchrun`` started: shards that survive a restart, and columns dealt out."""
+"""Processes started by ``torchrun``: sums that survive a restart, and many classes shared out."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ def summarise(
     Parameters
     ----------
     model
-        Whose extractor represents the samples. It learns nothing here; see `CLSNet.learn_sums`.
+        The model whose extractor computes the features. It learns nothing here; see
+        `CLSNet.learn_sums`.
     shards
-        The same in every process; each sums up its share of them.
+        The same list in every process; each process sums up its share.
     read
-        Makes batches (X, y) of a shard.
+        A function that makes batches (X, y) of a shard.
     folder
-        Where each process saves its sums after each shard. With ``--max-restarts`` a run that lost
-        a process goes on from there; remove the folder before the same shards are summed anew.
+        A folder in which each process saves its sums after each shard. With ``--max-restarts``, a
+        run that lost a process resumes from there. Remove the folder before you sum the same shards
+        again.
 
     Examples
     --------
@@ -65,20 +67,20 @@ def summarise(
 
 @dataclass(frozen=True)
 class ColumnShard:
-    """The columns of a process: a model of its own classes that has seen the samples of all.
+    """The share of one process: weights of its own classes, learned from the samples of all.
 
     Attributes
     ----------
     model
-        It learned all samples, and has weights for its own classes only.
+        A model that learned all samples and has weights for its own classes only.
     """
 
     model: CLSNet
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the best class of each sample: the best of the best of all processes.
+        """Return the best class of each sample among the classes of all processes.
 
-        All of them have to ask for the same samples at the same time.
+        All processes have to call it with the same samples.
         """
         places, scores = self.model.best(X)
         labels = self.model.classes_[places]
@@ -88,7 +90,7 @@ class ColumnShard:
         return label_array([names[owner][row] for row, owner in enumerate(owners.tolist())])
 
     def save(self, path: str | os.PathLike[str], *, predicts_only: bool = True) -> Path:
-        """Write the columns of this process beside those of others; return the file."""
+        """Write the share of this process beside those of the others; return the file."""
         path = at_home(path)
         own = path.with_name(f"{path.stem}.{rank()}-of-{n_ranks()}{path.suffix}")
         self.model.save(own, predicts_only=predicts_only)
@@ -96,19 +98,22 @@ class ColumnShard:
 
 
 def learn_columns(model: CLSNet, batches: Iterable[Batch]) -> ColumnShard:
-    """Learn a task of very many classes, of which each process keeps its share.
+    """Learn a task with very many classes, which are shared out among the processes.
 
-    The class sums and the weights of n processes take the n-th part of the memory in each. All
-    have the same Gram matrix, factorise it, and solve for their own columns.
+    With n processes, each holds an n-th of the class sums and weights. Every process holds the same
+    Gram matrix, factorises it, and solves for its own columns.
 
     Parameters
     ----------
     model
-        One that has learned nothing, with ``retain="total"`` and a known ridge; it stays as it is.
+        A model that has learned nothing, with ``retain="total"`` and a known ridge; it is not
+        changed.
     batches
-        Pairs (X, y), the same in every process; each represents its share of every batch.
+        Pairs (X, y), the same in every process; each process computes the features of its share.
     """
     if hasattr(model, "model_") and model.tasks_:
-        raise ClsnetError("a model that has learned classes cannot deal them out; give a new one.")
+        raise ClsnetError(
+            "a model that has learned classes already cannot share them out; use a new model."
+        )
     sums = model.summarise_columns(batches)
     return ColumnShard(model.twin().learn_sums(sums))

@@ -22,7 +22,7 @@ from clsnet.sums import Source
 if TYPE_CHECKING:
     from clsnet.estimator.clsnet import CLSNet
 
-# Parameters of a model, beside its preset and seed, that say what its classifier sees.
+# Parameters of a model, besides its preset and seed, that decide what its classifier sees.
 FEATURES = (
     *("backbone", "taps", "views", "connection", "groups", "group_size", "activation", "alpha"),
     *("augmentation", "cache"),
@@ -30,7 +30,7 @@ FEATURES = (
 
 
 def new_extractor(model: CLSNet, sample_shape: tuple[int, ...]) -> Extractor:
-    """Return an extractor for samples of a shape, not fitted yet.
+    """Return an unfitted extractor for samples of a shape.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def fix_extractor_without_samples(model: CLSNet, source: Source) -> None:
 
 
 def keeps_sums(model: CLSNet) -> bool:
-    """Whether a model's weights follow from sums, by which columns can be standardised.
+    """Whether a model's weights are computed from sums, with which columns can be standardised.
 
     Examples
     --------

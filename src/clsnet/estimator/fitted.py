@@ -1,4 +1,4 @@
-"""What an estimator that has learned something can tell, and how it is saved."""
+"""The fitted attributes of an estimator, and saving it."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
     class_weight: ClassWeight
 
     def consolidate(self) -> Self:
-        """Solve for the weights of everything learned now, rather than when they are needed.
+        """Compute the weights now, rather than when they are first needed.
 
-        With ``retain="classes"`` they are those of the present `class_weight`, even if it was
-        another one while tasks were learned.
+        With ``retain="classes"`` the current `class_weight` is used, even if it was different while
+        tasks were learned.
         """
         check_is_fitted(self)
         weighed = self.model_.classifier.weighing(self.class_weight)
@@ -58,7 +58,7 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
 
     @property
     def notes_(self) -> dict[str, Any]:
-        """Whatever JSON can hold, saved with the model; it exists once it is set."""
+        """JSON-compatible values, saved with the model; the attribute exists once it is set."""
         notes = self._fitted.notes
         if notes is None:
             raise AttributeError("this model has no notes")
@@ -86,7 +86,7 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
         return self._fitted.order_free
 
     def memory(self) -> MemoryUse:
-        """Return what the model takes, every stored number counted with 32 bits as in the paper."""
+        """Return the size of the model; every number counts with 32 bits, as in the paper."""
         return self.consolidate().model_.memory()
 
     def twin(self) -> Self:
@@ -102,7 +102,7 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "model_")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copy weights rather than the need to solve for them, so that a copy answers the same."""
+        """Compute the weights first, so that a copy gives the same answers."""
         if hasattr(self, "model_"):
             self.consolidate()
         return dict(super().__getstate__())
@@ -114,18 +114,18 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
         self_contained: bool = False,
         predicts_only: bool = False,
     ) -> None:
-        """Write the model to one file; what was there before survives any failure.
+        """Write the model to one file; an existing file survives any failure.
 
         Parameters
         ----------
         path
             The file.
         self_contained
-            Write a frozen network's weights too, so that the file needs nothing but code. A model
-            that was loaded from such a file always does so.
+            Store a frozen network's weights, too, so that the file needs no other file. A model
+            that was loaded from such a file always does.
         predicts_only
-            Write weights in single precision, and no sums: a smaller file, of a model that answers
-            and can neither learn nor forget.
+            Store the weights in single precision and no sums. The file is smaller; its model can
+            predict, but neither learn nor forget.
         """
         whole = replace(self.consolidate()._whole, parameters=self.get_params(deep=False))
         whole = whole.for_predicting() if predicts_only else whole

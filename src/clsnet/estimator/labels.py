@@ -40,7 +40,7 @@ def as_labels(y: Any) -> np.ndarray:
 
 
 def label_array(labels: list[Any]) -> np.ndarray:
-    r"""Return labels as an array that tells them apart as they are.
+    r"""Return labels as an array in which different labels stay different.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Models on disk as estimators."""
+"""Loading models from disk."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from clsnet.model import Model
 def load(
     path: str | os.PathLike[str], device: str = "auto", allow: str | Collection[str] = ()
 ) -> CLSNet:
-    """Read a model that `CLSNet.save` wrote; it predicts the same, and can go on learning.
+    """Load a model that `CLSNet.save` wrote; it predicts the same and can go on learning.
 
     Parameters
     ----------
     path
         The file.
     device
-        Where the model is to live now.
+        The device to load the model to.
     allow
         Networks that the file may refer to, as ``backbone=`` names them, such as ``"hf:NAME"``. A
-        file that refers to others than these and our own is refused: whoever wrote it would decide
-        what this machine loads.
+        file that refers to any other network, except those that come with clsnet, is refused,
+        because its author would decide what this machine loads.
     """
     model = Model.load(path, device, allow)
     parameters = {**model.parameters, "device": device}

@@ -1,4 +1,4 @@
-"""Estimators that learned apart, as one."""
+"""Merging estimators that learned separately."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from clsnet.sums import Sums
 
 
 def merge(*models: CLSNet) -> CLSNet:
-    """Return exactly the model that saw the data of all models; they stay as they are.
+    """Return the model that would have learned the data of all models, exactly.
 
-    Sums add up, so no sample changes hands. Classes of equal name become one. A sample that two
-    models have learned counts twice, since sums do not tell. Models of different features or
-    settings are refused, and so is a model given twice.
+    Sums add up, so no sample is exchanged, and the models themselves do not change. Classes of the
+    same name become one. A sample that two models have learned counts twice, because the sums
+    cannot tell. Models with different features or settings are refused, and so is a model that is
+    given twice.
 
     Parameters
     ----------
     models
-        Two or more, with the same extractor, ``curvature="full"``, ``gamma=1``, terms without 3
-        and no policy of forgetting. Models of photos have digests, which tell photos that two of
-        them learned: for these use `clsnet.photos.merge`.
+        Two or more models with the same extractor, ``curvature="full"``, ``gamma=1``, terms without
+        3 and no forgetting policy. Models of photos keep digests, which identify photos that two of
+        them learned: use `clsnet.photos.merge` for these.
 
     Examples
     --------
@@ -56,7 +57,7 @@ def merge(*models: CLSNet) -> CLSNet:
 
 
 def merge_sums(files: Sequence[Path], out: Path, allow: str | Collection[str] = ()) -> list[str]:
-    """Add up files of sums to one; a model among them learns the sums as one task.
+    """Add up files of sums; if one of the files is a model, it learns the sums as one task.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ def merge_sums(files: Sequence[Path], out: Path, allow: str | Collection[str] = 
     Returns
     -------
     list of str
-        What was done, for people.
+        Lines that describe what was done.
     """
     if len({file.resolve() for file in files}) < max(2, len(files)):
         raise ClsnetError("name two files or more, each once.")
@@ -90,6 +91,6 @@ def merge_sums(files: Sequence[Path], out: Path, allow: str | Collection[str] = 
 
 
 def _weighed(model: CLSNet) -> Model:
-    """Return the model of an estimator, weighing classes as that is told to."""
+    """Return the model of an estimator with its current class weights."""
     weighed = model.model_.classifier.weighing(model.class_weight)
     return replace(model._whole, classifier=weighed)

@@ -1,4 +1,4 @@
-"""What each parameter of the estimator may be, in scikit-learn's own terms."""
+"""The allowed values of each parameter of the estimator, as scikit-learn declares them."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 from clsnet.extractor import Augmentation, Identity, Patches
 from clsnet.extractor.backbones.network import Network
 
-# Of a frozen network: where features are taken, and over how many views they are averaged.
+# For a frozen network: where features are taken, and over how many views they are averaged.
 TAPS = {"fast": "several", "small": "several", "best": "many"}
 VIEWS = {"fast": 2, "small": 2, "best": 8}
 # Random nodes of a frozen network: at every place of its outputs if it can have them there, else
@@ -30,14 +30,14 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def network_augmentation(preset: str, network: Network) -> Augmentation:
-    """Return what a preset puts behind a frozen network; no part of it depends on a task."""
+    """Return what a preset adds behind a frozen network; none of it depends on a task."""
     if network.has_nodes or NODES[preset] == 0:
         return Augmentation("Z")
     return Augmentation("Z+G", groups=1, group_size=NODES[preset], weights="scaled")
 
 
 def paper_options() -> dict[str, Any]:
-    """Return what the paper's text says (n = k = 30, alpha = 0.01, rho = 2^-30, gamma = 10^4)."""
+    """Return the paper's configuration (n = k = 30, alpha = 0.01, rho = 2^-30, gamma = 10^4)."""
     return {
         "backbone": Identity(scale="none"),
         "taps": "last",

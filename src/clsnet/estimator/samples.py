@@ -1,4 +1,4 @@
-"""Samples: vectors, dense or sparse, images in memory, or images on disk, all of one shape."""
+"""Validation of samples: dense or sparse vectors, images in memory or on disk, of one shape."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 def as_samples(model: CLSNet, data: Any, reset: bool) -> Any:
-    """Return samples that a model can take.
+    """Return samples in a form that a model can take, or raise an error.
 
     Parameters
     ----------
     model
-        Knows the shape of its samples, unless they are its first.
+        The model, which knows the shape of its samples unless they are its first.
     data
-        An array, or whatever scikit-learn makes one of; a sparse matrix; or `Images`.
+        An array, anything that scikit-learn converts to one, a sparse matrix, or `Images`.
     reset
-        Whether they are its first: it then knows their shape.
+        Whether they are the model's first samples, which set the shape.
     """
     if isinstance(data, Images):
         if not len(data):

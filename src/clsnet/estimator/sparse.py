@@ -1,4 +1,4 @@
-"""Sparse matrices as samples: rows become dense when they are looked at."""
+"""Sparse matrices as samples; rows become dense when they are used."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 class SparseRows:
     """Rows of a sparse matrix, indexed like an array of them.
 
-    A slice or an array of indices gives other `SparseRows`; `numpy.asarray` makes them dense. So
-    memory holds no more dense rows than are looked at together.
+    A slice or an array of indices returns other `SparseRows`; `numpy.asarray` makes them dense. So
+    memory holds only the dense rows that are used together.
 
     Parameters
     ----------

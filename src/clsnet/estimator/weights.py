@@ -16,7 +16,7 @@ LEAST = 1e-300  # a weight below it is lost in products, and counts as 0
 
 
 def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
-    """Return one weight for each sample, of a number, an array, or None for 1.
+    """Return one weight for each sample, given a number, an array, or None for 1.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
     try:
         weights = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ClsnetError("sample_weight holds something that is no number.") from None
+        raise ClsnetError("sample_weight holds something that is not a number.") from None
     if weights.ndim == 0:
         weights = np.full(n_samples, weights)
     if weights.ndim > 1:
@@ -51,7 +51,7 @@ def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
 def weighted(
     batches: Iterable[LabelledSamples], wanted: ClassWeight, known: Collection[Label]
 ) -> Iterator[LabelledSamples]:
-    """Yield the samples that count, their weights times those of their classes.
+    """Yield the samples with positive weight, and their weights times those of their classes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Subnetwork I: from samples X over drifted representations Z to representations A."""
+"""Subnetwork I: from samples X to drifted representations Z to representations A."""
 
 from __future__ import annotations
 

@@ -38,12 +38,12 @@ class Augmentation:
     Parameters
     ----------
     connection
-        What comes out: ``"Z"``, the random nodes ``"G"``, the tuned nodes ``"G*"``, ``"A"``, or
-        ``"Z+G"``: Z and the random nodes, which depend on no task.
+        The output: ``"Z"``, the random nodes ``"G"``, the tuned nodes ``"G*"``, ``"A"`` (both Z and
+        G*), or ``"Z+G"`` (Z and the random nodes, which depend on no task).
     groups, group_size
-        n groups of k nodes.
+        Number of groups, n, and nodes in each, k.
     activation
-        ``"relu"``, ``"tanh"``, or ``"none"`` for the formula to the letter.
+        ``"relu"``, ``"tanh"``, or ``"none"`` for the paper's formula as it is.
     alpha
         Weight of the l1 norm.
     weights
@@ -52,11 +52,11 @@ class Augmentation:
     constant
         Value of the constant column.
     unit
-        Scale the nodes of the fitted samples to [0, 1], before and after they are tuned.
+        Scale the nodes to [0, 1] on the fitted samples, before and after they are tuned.
     tanh_nodes
-        Nodes behind G* with orthonormal random weights and a tanh, added to it.
+        Number of further nodes, computed from G* with orthonormal random weights and a tanh.
     relu_nodes
-        Nodes of a last random layer with a ReLU, which then replaces G*.
+        Number of nodes of a last random layer with a ReLU, which then replaces G*.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Augmentation:
         "tanh_nodes": whole(0, MOST_NODES),
         "relu_nodes": whole(0, MOST_NODES),
     }
-    """What a model's file may hold of each constructor argument."""
+    """The values that a model's file may hold for each constructor argument."""
     weight: Array
     shift: Array
     factor: Array
@@ -114,17 +114,17 @@ class Augmentation:
 
     @property
     def tuned(self) -> bool:
-        """Whether `fit` looks at more of Z than its width."""
+        """Whether `fit` uses more of Z than its width."""
         return self.connection in ("G*", "A") or self.unit or self.tanh_nodes > 0
 
     @property
     def drawn(self) -> bool:
-        """Whether the weights of the groups follow from random numbers alone."""
+        """Whether the weights of the groups are determined by the seed alone."""
         return self.connection in ("G", "Z+G")
 
     @property
     def left_out(self) -> bool:
-        """Whether a file leaves the weights of the groups out, to be drawn again."""
+        """Whether a file omits the weights of the groups, which are then drawn again."""
         numbers = self.weight.shape[0] * self.groups * self.group_size
         return self.drawn and numbers * self.weight.dtype.itemsize <= MOST_DRAWN
 
@@ -166,7 +166,7 @@ class Augmentation:
         return {name: getattr(self, name) for name in ARRAYS}
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Take over what `fit` found once."""
+        """Restore what an earlier `fit` found."""
         for name in ARRAYS:
             setattr(self, name, state[name])
 

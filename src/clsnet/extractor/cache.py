@@ -1,4 +1,4 @@
-"""What a frozen network made of images, kept on disk, so that ten experiments extract once."""
+"""A cache on disk for the outputs of a frozen network, so that ten experiments run it once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONGEST = 1 << 24  # bytes of a row
 
 
 class FeatureCache:
-    """Rows of float32 in a database, by the digests of what they were made of.
+    """Rows of float32 in a database, keyed by digests of the samples.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Both parts of Subnetwork I as one fixed function of one sample."""
+"""Both parts of Subnetwork I as one fixed function of a sample."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Extractor:
     augmentation
         The plastic part g''.
     seed
-        Everything random follows from it.
+        It determines everything random.
     cache
-        Folder for the outputs of a frozen network, if they are to be kept.
+        Folder for a cache of the outputs of a frozen network.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Extractor:
     """
 
     prepared = False
-    """Whether `fit` was given samples of their own, which may be kept, and not a task."""
+    """Whether `fit` was given samples from `prepare`, which may be kept, and not a task."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Extractor:
             self._cache = FeatureCache(cache, backbone.fingerprint)
 
     def fit(self, X: Samples, device: Device) -> Self:
-        """Fix both parts, given samples without labels: those of the first task, or others."""
+        """Fit both parts to samples without labels: those of the first task, or others."""
         if len(X) > FIT_SAMPLES:
             drawn = np.random.RandomState(self.seed).choice(len(X), FIT_SAMPLES, replace=False)
             X = X[np.sort(drawn)]
@@ -102,7 +102,7 @@ class Extractor:
 
     @contextmanager
     def remembering(self, features: Features) -> Iterator[None]:
-        """Within this context, take from and add to `features`, keyed by place in memory."""
+        """Within this context, use `features` as a cache, keyed by place in memory."""
         self._features = features
         try:
             yield
@@ -116,8 +116,8 @@ class Extractor:
     def state(self) -> dict[str, Array]:
         """Return what `fit` found in both parts, by name.
 
-        Of random weights that follow from the seed there are no columns, since they can be drawn
-        again; unless they are very many.
+        Random weights that are determined by the seed are left out, since they can be drawn again,
+        unless there are very many.
         """
         backbone = {f"backbone.{name}": a for name, a in self.backbone.state().items()}
         nodes = {f"augmentation.{name}": a for name, a in self.augmentation.state().items()}
@@ -137,7 +137,7 @@ class Extractor:
             raise Misfit(f"omega has {self.dimension} rows, but samples have {found} features")
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Take over what `fit` found once."""
+        """Restore what an earlier `fit` found."""
         self.backbone.restore(_below("backbone.", state))
         self.augmentation.restore(_below("augmentation.", state))
         self._draw_again()
@@ -176,7 +176,7 @@ class Extractor:
 
     @property
     def keeps_task(self) -> bool:
-        """Whether the maps depend on samples of the first task, which they cannot forget."""
+        """Whether the maps depend on samples of the first task, which then cannot be forgotten."""
         return self.sees_task and not self.prepared
 
     @property

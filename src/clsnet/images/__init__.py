@@ -1,4 +1,4 @@
-"""Images: on disk until they are looked at, decoded ahead of their use, or synthetic."""
+"""Images: read lazily from disk, decoded ahead of use, or synthetic."""
 
 import numpy as np
 

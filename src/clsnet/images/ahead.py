@@ -1,4 +1,4 @@
-"""Parts of a set of samples, decoded while the parts before them are used."""
+"""Decoding the next batches of images while the current one is used (prefetching)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _images: Images | None = None
 def read_ahead(X: np.ndarray | Images, parts: Sequence[slice | np.ndarray]) -> Iterator[np.ndarray]:
     """Yield the samples of each part as an array; memory holds a few parts.
 
-    Many small images are decoded by processes, as threads would wait for each other.
+    Many small images are decoded in processes, because threads would wait for each other.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Memory that all threads which read and decode images may use together."""
+"""A limit on the memory that all threads together use to read and decode images."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 
 class Budget:
-    """A number of bytes; whoever needs more than is left waits, and whoever needs all is alone.
+    """A number of bytes that threads share: who needs more than is left waits.
 
     Parameters
     ----------
     most
-        Bytes in use at a time.
+        The largest number of bytes in use at a time.
     alone
-        Held by those who need all of it or more, to exclude those of other processes.
+        A lock held by those who need all of it or more, shared by several processes.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class Budget:
 
     @contextmanager
     def taken(self, n: int) -> Iterator[None]:
-        """Wait for so many bytes, and give them back at the end."""
+        """Wait for so many bytes, and return them at the end of the context."""
         share = min(n, self.most)
         with self._alone if n >= self.most else nullcontext():
             with self._freed:

@@ -1,4 +1,4 @@
-"""Dead leaves: synthetic images with the edges and shading of natural ones, from a seed alone."""
+"""Dead leaves: synthetic images with edges and shading like natural ones, drawn from a seed."""
 
 from __future__ import annotations
 

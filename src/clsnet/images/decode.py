@@ -1,4 +1,4 @@
-"""One encoded image, as a photo of any common kind, to one array of colours."""
+"""Decoding one image of any common format to an RGB array."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ WITH_COPIES = ("WEBP", "HEIF", "AVIF")
 def decode(encoded: bytes, size: int | None = None, name: str = "") -> npt.NDArray[np.uint8]:
     """Decode an image into red, green and blue, of shape (3, height, width).
 
-    It is turned upright as its camera noted, what is transparent is laid on white, and of
-    several frames the first is taken.
+    It is turned upright by its EXIF orientation, transparency is laid on white, and the first of
+    several frames is used.
 
     Parameters
     ----------
     encoded
         A file's contents.
     size
-        Scale the smaller side to this and cut the square in the centre out; None changes nothing.
+        Scale the smaller side to this length and crop the centre square; None changes nothing.
     name
-        The file's name, by whose ending most camera raw files are told from TIFF.
+        The file's name; its ending distinguishes most camera raw files from TIFF.
 
     Raises
     ------
     Unreadable
-        If these bytes are not a whole image, or one of absurdly many pixels.
+        If these bytes are not a complete image, or have far too many pixels.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def _rgb(image: Image.Image) -> Image.Image:
     from PIL import Image
 
     if image.mode == "F":
-        raise Unreadable("its values are floats, of no known range")
+        raise Unreadable("its values are floats of unknown range")
     if image.mode == "RGB" and not image.has_transparency_data:
         return image
     rgb = Image.new("RGB", image.size)
@@ -168,5 +168,5 @@ def _strip_rgb(strip: Image.Image) -> Image.Image:
 
 def _eight_bits(greys: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:
     if greys.min() < 0 or greys.max() > 0xFFFF:
-        raise Unreadable("its greys have more than 16 bits")
+        raise Unreadable("it has more than 16 bits per grey value")
     return ((greys.astype(np.uint32) + 128) // 257).astype(np.uint8)

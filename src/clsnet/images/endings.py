@@ -1,4 +1,4 @@
-"""How the names of photos end, and what has to be installed to read them."""
+"""File name endings of photos, and what has to be installed to read them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INSTALL = "pip install 'clsnet[formats]'"
 
 
 def ending(name: str) -> str:
-    """Return the ending of a file's name, in small letters.
+    """Return the ending of a file's name, in lower case.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def ending(name: str) -> str:
 
 
 def kind_of(name: str) -> str:
-    """Return which reader a name asks for: "", "heif", "avif" or "raw".
+    """Return the reader that a name needs: "", "heif", "avif" or "raw".
 
     Examples
     --------
@@ -51,7 +51,7 @@ def kind_of(name: str) -> str:
 
 @functools.cache
 def missing(kind: str) -> str:
-    """Return the package that a reader lacks, if any.
+    """Return the package that a reader needs and that is not installed, if any.
 
     Examples
     --------

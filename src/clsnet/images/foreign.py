@@ -1,7 +1,6 @@
-"""Photos whose readers cannot be stopped: HEIC, AVIF and camera raw files.
+"""HEIC, AVIF and camera raw files, whose readers cannot be interrupted.
 
-Each is read in a process of its own, which may use so much memory and so much time, and whose end
-is not ours.
+Each is read in a process of its own with limits on memory and time; a crash there is harmless.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ class Unreadable(ClsnetError):
 
 
 def foreign_kind(encoded: bytes, name: str) -> str:
-    """Return which of these readers an image needs: "heif", "avif", "raw", or none.
+    """Return the one of these readers that an image needs: "heif", "avif", "raw", or "" for none.
 
     Parameters
     ----------
     encoded
         The file's contents.
     name
-        Its name: most raw files cannot be told from TIFF otherwise.
+        Its name, without which most raw files look like TIFF.
 
     Examples
     --------
@@ -61,12 +60,12 @@ def foreign_kind(encoded: bytes, name: str) -> str:
 
 
 def read_foreign(kind: str, encoded: bytes, size: int | None) -> npt.NDArray[np.uint8]:
-    """Decode an image in a process of its own; as `decode` does, and one at a time.
+    """Decode an image like `decode`, in a process of its own, one at a time.
 
     Raises
     ------
     Unreadable
-        If its reader is not installed, refuses it, or takes too much.
+        If its reader is not installed, refuses it, or exceeds its limits.
     """
     if package := missing(kind):
         raise Unreadable(f"{NAMES[kind]} needs {package} ({INSTALL})")
@@ -88,7 +87,7 @@ def read_foreign(kind: str, encoded: bytes, size: int | None) -> npt.NDArray[np.
         return pixels
     if done.returncode == REFUSED:
         raise Unreadable(done.stdout.decode(errors="replace"))
-    raise Unreadable("its reader failed, or took too much time or memory")
+    raise Unreadable("its reader failed or exceeded its limits of time and memory")
 
 
 def _is_common(encoded: bytes) -> bool:

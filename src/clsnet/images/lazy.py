@@ -1,4 +1,4 @@
-"""Images that stay on disk until they are looked at."""
+"""Images that stay on disk until they are needed."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ class Source(Protocol):
 
 
 class Images:
-    """A lazy, immutable sequence of encoded images, indexed like an array of its decoded ones.
+    """A lazy, immutable sequence of encoded images, indexed like an array of decoded ones.
 
-    A slice, a mask or an array of indices gives other `Images`, and decodes nothing; one index
-    gives one image. `numpy.asarray` decodes all of them, in as many threads as there are cores,
-    into `uint8` of shape (n, 3, height, width), so memory holds no more than what is asked for.
+    A slice, a mask or an array of indices returns other `Images` and decodes nothing; a single
+    index returns one decoded image. `numpy.asarray` decodes all of them with one thread per core,
+    into `uint8` of shape (n, 3, height, width), so memory holds only what is requested.
 
     Parameters
     ----------
     sources
         Paths, or objects with a name and `read`.
     size
-        Scale each image's smaller side to this and cut the square in the centre out; None keeps
-        the images, which must then all have the same size.
+        Scale each image's smaller side to this length and crop the centre square; with None, images
+        keep their size, which must be the same for all.
     strict
-        Let `readable` fail at the first unreadable image.
+        Let `readable` raise an error at the first unreadable image.
 
     Examples
     --------
@@ -222,7 +222,7 @@ class Images:
 
 
 def readable(images: Images) -> tuple[npt.NDArray[np.bool_], list[str]]:
-    """Decode all images, and tell which can be: a mask, and a line about each other one.
+    """Decode all images; return a mask of the readable ones, and one line about each other one.
 
     Examples
     --------

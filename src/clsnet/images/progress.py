@@ -1,4 +1,4 @@
-"""How long work over many images tells of its progress."""
+"""The callback by which long work reports its progress."""
 
 from collections.abc import Callable
 

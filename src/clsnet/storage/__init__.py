@@ -1,1 +1,1 @@
-"""Files: models with a checked header, atomic writes, locks, and readers that run nothing."""
+"""Files: models with a checked header, atomic writes, locks, and readers that run no code."""

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NEW = os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BIN
 
 
 def at_home(path: str | os.PathLike[str]) -> Path:
-    """Return a path whose ``~`` is somebody's home.
+    """Return a path with ``~`` expanded to a home folder.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def at_home(path: str | os.PathLike[str]) -> Path:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write to a temporary file beside `path`, sync it, and rename it over what was there.
+    """Write to a temporary file beside `path`, sync it, and rename it to `path`.
 
     Temporary files that killed processes left there are removed.
 
@@ -79,7 +79,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         if not fcntl:
             temporary.replace(target)
     except OSError as error:
-        unharmed = "; it is as it was" if made else ""
+        unharmed = "; it is unchanged" if made else ""
         raise ClsnetError(f"cannot write {path}: {error.strerror}{unharmed}.") from None
     finally:
         if made:
@@ -90,7 +90,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 def copy_to_free_place(source: Path, target: Path) -> None:
     """Copy a file with its dates, or raise `FileExistsError` if there is something already.
 
-    What a killed process leaves there, `sweep` removes as temporary files of the name `COPY`.
+    If the process is killed, `sweep` removes what it left, as temporary files of the name `COPY`.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def copy_to_free_place(source: Path, target: Path) -> None:
 def move_to_free_place(source: Path, target: Path) -> None:
     """Move a file, or raise `FileExistsError` if there is something already.
 
-    At any moment it is at one of both places, or at both.
+    At every moment the file is at one of the two places, or at both.
     """
     try:
         _rename_to_free_place(source, target)
@@ -155,7 +155,7 @@ def _remove_or_undo(source: Path, target: Path) -> None:
 
 
 def leftovers(path: Path) -> list[Path]:
-    """List the temporary files of `path` that no process writes any more."""
+    """List the temporary files of `path` that no process is writing any more."""
     return [file for file in _temporaries(path) if not _is_claimed(file)]
 
 

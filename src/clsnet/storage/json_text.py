@@ -1,4 +1,4 @@
-"""JSON of a file, in bounds."""
+"""Reading JSON from a file, within limits."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ NESTED = frozenset({list, dict})
 
 
 def read_json(data: str | bytes, most: int = MOST_VALUES) -> Any:
-    """Return what a JSON text holds, or raise `Misfit`: it is too long, too nested, or not JSON.
+    """Parse a JSON text; raise `Misfit` if it is too long, too deeply nested, or not JSON.
 
-    Numbers that JSON does not know, such as NaN, are refused.
+    Numbers outside the JSON standard, such as NaN, are refused.
 
     Parameters
     ----------
     data
         The text.
     most
-        Values that it may hold.
+        The largest number of values that it may hold.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def read_json(data: str | bytes, most: int = MOST_VALUES) -> Any:
 
 
 def check_bounds(data: str | bytes, most: int = MOST_VALUES) -> None:
-    """Raise `Misfit` if a text is too long, or has more values than `most`, by its punctuation.
+    """Raise `Misfit` if a text is too long or, counted by punctuation, has more than `most` values.
 
     Examples
     --------

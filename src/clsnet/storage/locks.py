@@ -23,9 +23,9 @@ def locked(
     path
         The file, which need not exist. The lock lies beside it and is removed at the end.
     say
-        Called with a line when another process has to be waited for.
+        Called with one line of text when another process has to be waited for.
     wait
-        Seconds to wait for it, `WAIT_SECONDS` if not given.
+        Seconds to wait for it; `WAIT_SECONDS` by default.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def locked(
             guard.acquire(timeout=WAIT_SECONDS if wait is None else wait, poll_interval=0.1)
     except filelock.Timeout:
         raise ClsnetError(
-            f"another process is changing {path}: nothing was done; try again when it is done."
+            f"another process is changing {path}; nothing was done. Try again later."
         ) from None
     except OSError as error:
         raise ClsnetError(_why(path, lock, error)) from None
@@ -62,7 +62,7 @@ def locked(
 
 
 def _why(path: Path, lock: Path, error: OSError) -> str:
-    """Say why there is no lock, and what to do."""
+    """Return the message that says why there is no lock, and what to do."""
     if lock.is_symlink():
         return f"cannot write {path}: its lock {lock} is a symbolic link; remove it."
     if isinstance(error, PermissionError) and lock.exists():

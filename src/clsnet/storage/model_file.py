@@ -28,7 +28,7 @@ from clsnet.storage.tensors import (
 
 @dataclass(frozen=True)
 class Form:
-    """A kind of file: what its metadata calls it, its newest version, and its name for people."""
+    """A kind of file: its name in the metadata, its newest version, and its name in messages."""
 
     format: str
     version: int
@@ -43,7 +43,7 @@ TRAPEZOID = "rows"
 
 
 def numbers(name: str, array: Array) -> int:
-    """Count the numbers that an array takes on disk; of a triangular one, those not below it.
+    """Count the numbers that an array takes on disk; for a triangular one, those of its triangle.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def to_bytes(header: dict[str, Any], arrays: Mapping[str, Array], form: Form = M
 
 
 def form_of(path: Path) -> Form | None:
-    """Return which kind of file it is by its metadata, or None if it is none of ours."""
+    """Return the kind of a file by its metadata, or None if clsnet did not write it."""
     try:
         found = read_metadata(path).get("format")
     except Misfit:
@@ -87,7 +87,7 @@ def form_of(path: Path) -> Form | None:
 
 
 def read(path: Path, form: Form = MODEL) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Read a model or sums, or say in one line why the file does not hold them.
+    """Read a model or sums, or raise an error that says in one line why that is not possible.
 
     The header is an object of whatever JSON can hold, and all numbers of arrays are finite, but
     for infinities in a frozen network; nothing else is known of either.

@@ -1,4 +1,4 @@
-"""Pickled batches of images, read without running anything that is pickled in them."""
+"""Pickled batches of images, read without running any code in them."""
 
 import io
 import pickle
@@ -19,8 +19,8 @@ REFUSED = ("BYTEARRAY8", "NEXT_BUFFER", "EXT1", "EXT2", "EXT4")
 def read_pickle(contents: bytes, name: str) -> dict[str, Any]:
     """Read a pickled dictionary of lists, strings and `uint8` arrays.
 
-    What a pickle calls for is looked up in a closed list of stand-ins that do nothing but hold
-    values; a pickle that calls for anything else is refused.
+    Names in a pickle are looked up in a closed list of stand-ins that only hold values; a pickle
+    that names anything else is refused.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def read_pickle(contents: bytes, name: str) -> dict[str, Any]:
         check_steps(file)
         value = _Reader(file, encoding="bytes").load()
         if not isinstance(value, dict):
-            raise TypeError("it holds no dictionary")
+            raise TypeError("it does not hold a dictionary")
         return {_text(key): _plain(item) for key, item in value.items()}
     except Exception as error:  # a damaged pickle raises nearly everything
         reason = " ".join(str(error).split()) or type(error).__name__
@@ -69,7 +69,7 @@ def check_steps(file: io.BytesIO) -> None:
         if number >= MOST_STEPS:
             raise ValueError(f"it has more than {MOST_STEPS:,} steps")
         if step.name in MEMOS and not 0 <= int(argument or 0) < length:
-            raise ValueError("it remembers what it cannot hold")
+            raise ValueError("its memo is inconsistent")
         if step.name in REFUSED:
             raise ValueError(f"it has a step {step.name}")
     file.seek(start)

@@ -1,4 +1,4 @@
-"""Regular files, read within bounds: nothing that blocks, nothing larger than asked for."""
+"""Reading regular files only, up to a limit: no pipe or device, nothing larger."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def open_regular(path: str | os.PathLike[str], most: int | None = None) -> Buffe
     path
         The file, or a link to it.
     most
-        Bytes that it may have.
+        The largest number of bytes allowed.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the values of a file may be: declared where they belong, checked before they are used."""
+"""Declarations of what a file may hold, checked before its values are used."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ LARGEST = 1e30
 
 
 class Misfit(ValueError):
-    """A value that is not what it may be; the message says which and what it is."""
+    """A value that is not allowed; the message says which one, and what was found."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of values that JSON can hold; ``a | b`` is either.
+    """A kind of JSON values; ``a | b`` allows either.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ ANYTHING = Kind("a value", lambda value, where: True)
 
 
 def whole(low: int, high: int) -> Kind:
-    """Return the kind of whole numbers of a range."""
+    """Return the kind of whole numbers in a range."""
     return Kind(
         f"a whole number from {low} to {high}",
         lambda value, where: type(value) is int and low <= value <= high,
@@ -69,7 +69,7 @@ def whole(low: int, high: int) -> Kind:
 
 
 def number(low: float = -LARGEST, high: float = LARGEST, *, above: bool = False) -> Kind:
-    """Return the kind of numbers of a range, of those `above` its lower end if that is said."""
+    """Return the kind of numbers in a range; `above` excludes its lower end."""
     return Kind(
         f"a number {'above' if above else 'from'} {low:g} to {high:g}",
         lambda value, where: (
@@ -137,7 +137,7 @@ def mapped(item: Kind, most: int = 10**6) -> Kind:
 def record(
     needed: Mapping[str, Kind], optional: Mapping[str, Kind] | None = None, *, closed: bool = True
 ) -> Kind:
-    """Return the kind of objects with these names; a `closed` one has no other.
+    """Return the kind of objects with these names; if `closed`, no others are allowed.
 
     Examples
     --------
@@ -165,8 +165,8 @@ def record(
 def arguments(function: Callable[..., Any], kinds: Mapping[str, Kind]) -> Kind:
     """Return the kind of objects that hold arguments of a function.
 
-    Their names, and which of them there must be, follow from its signature; `kinds` says what
-    they may be. An argument that it does not name may be anything.
+    The names, and which of them are required, follow from its signature; `kinds` says what each may
+    be. An argument without a kind may be anything.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def check_arrays(
 ) -> None:
     """Raise `Misfit` unless there are arrays of exactly these names and shapes, of some type.
 
-    A length of -1 is any from 1 on.
+    A length of -1 stands for any length from 1 on.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Safetensors files, of which nothing is read before all lengths are known to fit."""
+"""Safetensors files, whose lengths are all checked before any array is read."""
 
 from __future__ import annotations
 
@@ -71,7 +71,9 @@ def as_bytes(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> 
     try:
         check_bounds(text)
     except Misfit as error:
-        raise ClsnetError(f"this is too much for one file ({error}), and was not saved.") from None
+        raise ClsnetError(
+            f"the contents do not fit in one file ({error}); nothing was saved."
+        ) from None
     return b"".join([len(text).to_bytes(8, "little"), text, memoryview(data)[start:]])
 
 
@@ -96,13 +98,13 @@ def _tensors(file: BufferedReader | BytesIO, size: int) -> tuple[dict[str, str],
         file.seek(start + info["data_offsets"][0])
         array = np.empty(info["shape"], DTYPES[info["dtype"]])
         if file.readinto(array.reshape(-1).view(np.uint8).data) != array.nbytes:
-            raise Misfit("it ends too early")
+            raise Misfit("it is truncated")
         arrays[name] = array
     return metadata, arrays
 
 
 def read_metadata(path: Path, what: str = "", most: int = MOST_VALUES) -> dict[str, str]:
-    """Read the metadata alone; raises as `read_tensors` does, calling the file by what it is.
+    """Read only the metadata; raises as `read_tensors` does, naming the file as `what`.
 
     `most` is the number of values that the header may hold, of arrays too.
     """
@@ -137,7 +139,7 @@ def described(name: str, array: np.ndarray) -> bytes:
 
 
 def checksum(text: str, arrays: Mapping[str, np.ndarray]) -> str:
-    """Return a number that tells an accident: it depends on a text and on all arrays.
+    """Return a checksum of a text and of all arrays, against accidental damage.
 
     Examples
     --------

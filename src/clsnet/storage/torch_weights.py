@@ -1,4 +1,4 @@
-"""Weights in a file of ``torch.save``, read without torch and without running anything."""
+"""Weights in a file of ``torch.save``, read without torch and without running code."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ State = dict[str, np.ndarray]
 def read_torch_weights(path: Path) -> State:
     """Read a state dict that ``torch.save`` wrote, as a zip file or in the form before that.
 
-    What its pickle calls for is looked up in a closed list of stand-ins that only hold values. No
-    array is made before its place in the file is checked. The arrays are read-only.
+    Names in its pickle are looked up in a closed list of stand-ins that only hold values. No array
+    is created before its position in the file is checked. The arrays are read-only.
 
     Parameters
     ----------

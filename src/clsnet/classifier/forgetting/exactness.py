@@ -1,4 +1,4 @@
-"""What can be forgotten exactly, as if it had never been learned."""
+"""Whether something can be forgotten exactly, as if it had never been learned."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def only_in(tasks: Collection[int], learned: Sequence[LearnedTask]) -> list[Labe
 def is_exact(
     rule: Rule, learned: Sequence[LearnedTask], tasks: Collection[int], classes: Collection[Label]
 ) -> bool:
-    """Whether what is kept falls apart into what goes and what stays.
+    """Whether the stored sums separate what is to be forgotten from the rest.
 
     Parameters
     ----------
@@ -47,13 +47,13 @@ def is_exact(
 
 
 def why_not_exact(rule: Rule, tasks: Collection[int]) -> str:
-    """Return why something cannot be forgotten exactly, and what can be done instead."""
+    """Return why something cannot be forgotten exactly, and the alternatives."""
     if rule.curvature != "full":
-        why = f"the {rule.curvature} curvature does not keep all that a task left behind"
+        why = f"the {rule.curvature} curvature does not keep everything that a task contributed"
     elif 3 in rule.terms:
-        why = "the third term of the objective carries every earlier solution along"
+        why = "the third term of the objective depends on every earlier solution"
     elif rule.retain == TOTAL:
-        why = 'the model keeps only the total of all tasks (retain="total")'
+        why = 'the model keeps only one total over all tasks (retain="total")'
     elif rule.retain == "tasks":
         why = "the model keeps one sum per task, and a task holds other classes too"
     else:

@@ -10,7 +10,7 @@ from clsnet.classifier.forgetting.policy import ForgettingPolicy
 
 @dataclass(frozen=True)
 class LongTerm(ForgettingPolicy):
-    """Every task counts fully, for ever.
+    """Every task counts fully, forever.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from clsnet.storage.schema import Kind
 
 
 class ForgettingPolicy(ABC):
-    """How much an old task still counts.
+    """Base class of forgetting policies: how much an old task still counts.
 
     A policy is a frozen dataclass. A package of its own can add one by an entry point of the group
     ``clsnet.forgetting`` that names the class.
@@ -20,12 +20,12 @@ class ForgettingPolicy(ABC):
     Attributes
     ----------
     name
-        By which the policy is chosen and saved.
+        The name by which the policy is chosen and saved.
     forgets
-        Whether a task can ever count less than fully. If so, models keep one sum per task:
+        Whether a task can ever count less than fully. If so, models must keep one sum per task:
         ``retain="tasks"``.
     accepts
-        What a model's file may hold of each parameter.
+        The values that a model's file may hold for each parameter.
 
     Examples
     --------
@@ -53,11 +53,11 @@ class ForgettingPolicy(ABC):
         task
             Its number, from 0. The current task is ``n_tasks - 1`` and counts fully.
         n_tasks
-            Number of tasks learned, with those that were forgotten since.
+            Number of tasks learned, including those that were forgotten since.
         """
 
     @property
     def config(self) -> dict[str, Any]:
-        """The arguments of the constructor, by name."""
+        """The constructor's arguments by name."""
         assert dataclasses.is_dataclass(self)
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}

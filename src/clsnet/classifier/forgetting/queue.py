@@ -14,12 +14,12 @@ from clsnet.storage.schema import Kind, whole
 
 @dataclass(frozen=True)
 class Queue(ForgettingPolicy):
-    """Only the latest tasks are remembered: first in, first out.
+    """Remember only the latest tasks: first in, first out (a sliding window).
 
     Parameters
     ----------
     length
-        How many tasks, the current one included.
+        Number of tasks, including the current one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Forgetting policies by name, with those of other packages."""
+"""Forgetting policies by name, including those of other packages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def policy_class(name: str) -> type[ForgettingPolicy]:
     except Exception as error:
         raise ClsnetError(f"forgetting policy {name!r} fails to import: {error}") from None
     if not (isinstance(policy, type) and issubclass(policy, ForgettingPolicy)):
-        raise ClsnetError(f"{others[name].value}, named {name!r}, is no ForgettingPolicy.")
+        raise ClsnetError(f"{others[name].value}, named {name!r}, is not a ForgettingPolicy.")
     return policy
 
 
@@ -48,14 +48,14 @@ def resolve_policy(
     short_term: Collection[int] = (),
     queue: int | None = None,
 ) -> ForgettingPolicy:
-    """Return the policy that is meant.
+    """Return the policy for the arguments of an estimator.
 
     Parameters
     ----------
     value
-        A policy, the name of one that needs no parameters, or None: everything is remembered.
+        A policy, the name of one without required parameters, or None to remember everything.
     short_term, queue
-        Shorthands for `ShortTerm` and `Queue`. Whatever is given is combined.
+        Shorthands for `ShortTerm` and `Queue`. Several policies are combined.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from clsnet.storage.schema import Kind, listed, whole
 
 @dataclass(frozen=True)
 class ShortTerm(ForgettingPolicy):
-    """Named tasks are forgotten as soon as the next one is learned.
+    """Forget the tasks with these numbers as soon as the next task is learned.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Ridge regression from sums alone, and the ridge that suits them."""
+"""Ridge regression from sums alone, and the choice of the ridge."""

@@ -1,4 +1,4 @@
-"""Columns standardised after their sums were taken: exactly, and whatever the order was."""
+"""Standardising columns after their sums were computed: exactly, and in any order."""
 
 from __future__ import annotations
 

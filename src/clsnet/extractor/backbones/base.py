@@ -1,4 +1,4 @@
-"""What every backbone can do."""
+"""The base class of backbones."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ if TYPE_CHECKING:
 
 
 class Backbone(abc.ABC):
-    """A fixed map from samples to representations Z.
+    """Base class of backbones: a fixed map from samples to representations Z.
 
-    Constructor arguments are kept as attributes of the same name, so that a backbone can be
-    written down as `config`. `fit` sees training samples of the first task without labels, once;
-    the arrays that it finds are the attributes named by `fitted`, so that they can be saved. After
-    that the map is a function of one sample.
+    Constructor arguments are attributes of the same name, so that `config` describes a backbone.
+    `fit` is called once, with training samples of the first task and without labels; the arrays
+    that it computes are the attributes listed in `fitted`, so that they can be saved. From then on
+    the map is a function of one sample.
     """
 
     name: ClassVar[str]
     accepts: ClassVar[Mapping[str, Kind]] = MappingProxyType({})
-    """What a model's file may hold of each constructor argument."""
+    """The values that a model's file may hold for each constructor argument."""
     fitted: tuple[str, ...] = ()
     """Names of the arrays that `fit` finds."""
     batch_size: ClassVar[int] = 1024
     gpu_batch_size: ClassVar[int] = 4096
     sees_task: bool = True
-    """Whether `fit` looks at more of the samples than their shape and type."""
+    """Whether `fit` uses more of the samples than their shape and type."""
     standardised: ClassVar[bool] = False
-    """Whether columns of Z are to be standardised by the sums that a classifier keeps."""
+    """Whether the classifier should standardise the columns of Z, using its sums."""
     default_connection: ClassVar[str] = "Z+G"
-    """What the classifier sees unless it is told: Z, or Z and random nodes, which need no data."""
+    """The default connection: Z, or Z and random nodes, which need no data."""
     device: Device = CPU
     held: bool = False
     """Whether a saved model holds the weights of a frozen network."""
     form: Mapping[str, Any] = MappingProxyType({})
-    """What a frozen network is built from beside its weights and `config`, as JSON can hold it."""
+    """JSON-compatible values from which, with weights and `config`, a frozen network is built."""
 
     @property
     def fingerprint(self) -> str:
-        """A digest of everything that the features of a frozen network follow from, else empty."""
+        """A digest of all that determines the features of a frozen network; otherwise empty."""
         return ""
 
     @property
@@ -118,7 +118,7 @@ class Backbone(abc.ABC):
         return {name: getattr(self, name) for name in self.fitted}
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Take over what `fit` found once."""
+        """Restore what an earlier `fit` found."""
         for name in self.fitted:
             setattr(self, name, state[name])
 

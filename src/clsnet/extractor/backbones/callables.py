@@ -1,4 +1,4 @@
-"""Any function from images to vectors as a backbone."""
+"""Any function from images to vectors, used as a backbone."""
 
 from __future__ import annotations
 

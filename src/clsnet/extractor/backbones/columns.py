@@ -1,4 +1,4 @@
-"""Vectors: their columns, and random nodes of these on several scales; no data needed."""
+"""Vectors: their columns, and random nodes on several scales; no data is needed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_WEIGHTS = 20_000_000
 
 
 class Columns(Backbone):
-    """Columns of any scale: x as it is, and random Fourier features that need no scale to be known.
+    """Vectors of any scale: x itself, and random Fourier features that need no known scale.
 
     A node is the cosine of a random sum of ``arcsinh(x / s)`` for some columns and some s, less its
     value where x is zero. That is x / s for small values and a signed logarithm for large ones, so
@@ -37,7 +37,7 @@ class Columns(Backbone):
     Parameters
     ----------
     n_nodes
-        How many random nodes.
+        Number of random nodes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Vectors as they are, on a common scale."""
+"""Vectors on a common scale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions with whitened random patches: good features of small images, with no training."""
+"""Convolutions with whitened random patches: good features of small images without training."""
 
 from __future__ import annotations
 

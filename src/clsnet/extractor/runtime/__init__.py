@@ -1,1 +1,1 @@
-"""Who runs a frozen network: OpenVINO or ONNX Runtime on a CPU, torch on a GPU."""
+"""Running a frozen network: OpenVINO or ONNX Runtime on a CPU, torch on a GPU."""
