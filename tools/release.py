@@ -58,14 +58,20 @@ tasks = sequence.tasks(sequence.order(seed=0, index=0))[:2]
 print(evaluate(lambda: get_method("ewc").build(seed=0), tasks, with_independent=False).metrics())
 """
 SERVERS = """
-import re, subprocess, sys, urllib.request
+import re, subprocess, sys
+from http.cookiejar import CookieJar
+from urllib.request import HTTPCookieProcessor, build_opener
 from clsnet.photos import learn
 learn("m.clsnet", "photos/january")
-for words in (["serve", "m.clsnet"], ["page", "m.clsnet", "--no-browser"]):
+for words, path in ((["serve", "m.clsnet"], "/info"), (["page", "m.clsnet", "--no-browser"], "")):
     command = [sys.executable, "-m", "clsnet", *words, "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        found = next(filter(None, (re.search("http:[^;\\s]+", line) for line in server.stdout)))
-        assert urllib.request.urlopen(found[0]).status == 200
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        addresses = (re.findall("http:[^;\\s]+", line) for line in server.stdout)
+        [address] = next(filter(None, addresses))
+        browser = build_opener(HTTPCookieProcessor(CookieJar()))
+        assert browser.open(address + path).status == 200
+    finally:
         server.terminate()
 """
 SUMS = """
