@@ -67,7 +67,7 @@ for words, path in ((["serve", "m.clsnet"], "/info"), (["page", "m.clsnet", "--n
     command = [sys.executable, "-m", "clsnet", *words, "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
-        addresses = (re.findall("http:[^;\\s]+", line) for line in server.stdout)
+        addresses = (re.findall(r"http:[^;\\s]+", line) for line in server.stdout)
         [address] = next(filter(None, addresses))
         browser = build_opener(HTTPCookieProcessor(CookieJar()))
         assert browser.open(address + path).status == 200
