@@ -51,7 +51,7 @@ def test_correct_says_what_moved_and_is_undone(run_warm, here):
         "Undone: learned 1 photo of 1 class from here and moved 1 photo to another"
     )
     new = run_warm("correct", model, here / "january" / "square-r", "red", "--new")
-    assert "square-r has no photo left: it is no longer a class.\n" in new.out
+    assert "square-r has no photos left and was removed.\n" in new.out
     assert "Undone: moved 10 photos to another class (" in run_warm("undo", model).out
 
 
