@@ -4,7 +4,7 @@ import pytest
 from clsnet.classifier.analytic import AnalyticClassifier
 from clsnet.classifier.rule import Rule
 from clsnet.photos.familiarity import Familiarity, left_out_familiarity
-from clsnet.photos.learning import blank_model
+from clsnet.photos.opening import blank_model
 from clsnet.photos.unscaled import Unscaled
 
 RANDOM = np.random.default_rng(0)
