@@ -10,6 +10,9 @@ WITHOUT_TORCH := tests/photos tests/page tests/cli/test_photos.py tests/extracto
 # Files that never name torch test the same with it and without: once is enough.
 ONCE := $(shell grep -rLw torch --include='test_*.py' $(WITHOUT_TORCH))
 
+# Hundreds of tests start a process, and each would compile all modules anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 # Many tests wait for a process of their own, so there are more workers than cores. Each takes a
 # stretch of files, so that what the tests of a file share is made once.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; n = os.cpu_count(); print(n + min(n, 2))')
@@ -84,7 +87,7 @@ lowest: .venv-release/installed
 .venv/installed .venv-light/installed .venv-release/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "clsnet needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv $(@D)
-	$(@D)/$(SCRIPTS)/python -m pip install --quiet --no-compile -c constraints.txt -e '.[$(EXTRAS)]'
+	$(@D)/$(SCRIPTS)/python -m pip install --quiet -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@
 
 clean:

@@ -166,7 +166,7 @@ PIXELS = np.zeros((2, 3072), np.uint8)
         (pickled(data=PIXELS[:, :9], fine_labels=[1, 2]), r"2 labels and data of shape \(2, 9\)"),
         (pickled(data=PIXELS, fine_labels=[1, 100]), "labels are not 0 to 99"),
         (pickled(data=PIXELS, fine_labels=[1, -1]), "labels are not 0 to 99"),
-        (pickle.dumps([1, 2]), "a batch of images: it holds no dictionary"),
+        (pickle.dumps([1, 2]), "a batch of images: it does not hold a dictionary"),
         (b"", "a batch of images: "),
     ],
 )

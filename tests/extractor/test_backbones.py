@@ -209,5 +209,6 @@ print(*({"torch", "sklearn", "scipy", "onnx", "PIL"} & set(sys.modules)))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     modules, foreign = done.stdout.splitlines()
     names = {module.rpartition(".")[2] for module in modules.split()}
-    assert names == {"backbones", "base", "columns", "identity", "patches", "responses"}
+    needed = {"patches", "patch_filters", "cells", "responses"}
+    assert names == {"backbones", "base", "columns", "identity", *needed}
     assert foreign == ""

@@ -123,7 +123,7 @@ def test_a_network_without_attention_is_one_line(tasks, tmp_path):
     processor = {"image_processor_type": "ViTImageProcessor", "size": {"height": 8, "width": 8}}
     processor |= {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(processor))
-    with pytest.raises(ClsnetError, match=r"^hf:\S+ is no vision transformer; use one"):
+    with pytest.raises(ClsnetError, match=r"^hf:\S+ is not a vision transformer; use one"):
         L2P(backbone=f"hf:{tmp_path}", device="cpu").partial_fit(tasks[0].X_train, tasks[0].y_train)
 
 

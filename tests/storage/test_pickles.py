@@ -118,8 +118,8 @@ def test_what_may_be_asked_for_cannot_be_changed(allowed):
     [
         ({"data": np.zeros(3)}, "holds values of type 'f8', not u1"),
         ({"data": np.array([len, max], object)}, "__builtin__.len|type 'O8'"),
-        ([1, 2], "no dictionary"),
-        (7, "no dictionary"),
+        ([1, 2], "not hold a dictionary"),
+        (7, "not hold a dictionary"),
     ],
 )
 def test_other_values(value, reason):
