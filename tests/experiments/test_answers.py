@@ -313,6 +313,21 @@ def test_imagenet_needs_a_method_of_the_paper_s_table() -> None:
     assert imagenet.answer(found(*made, *better)).verdict == FAILS
 
 
+def test_imagenet_shows_only_networks_trained_without_labels_where_there_are_any() -> None:
+    both = [run(imagenet._placed(Needed((), name), 5), 0.3) for name in ("il2m", "rm")]
+    labelled = [
+        run(imagenet._placed(one, tasks), 0.6, backbone="base.safetensors")
+        for one in (paper_rule(), *(Needed((), name) for name in ("il2m", "rm", "owm", "gem")))
+        for tasks in (5, 10)
+    ]
+    shown = table_of(imagenet.answer(found(*both, *labelled)))
+    assert shown.heads == ["TinyImageNet-100/5"]
+    assert sorted(row.label for row in shown.rows) == ["il2m", "rm"]
+    without = table_of(imagenet.answer(found(*labelled)))
+    assert without.heads == ["TinyImageNet-100/5", "TinyImageNet-100/10"]
+    assert "gem" not in {row.label for row in without.rows}  # not in the paper's table
+
+
 def test_contradictions_by_hand() -> None:
     answer = contradictions.answer(Found(False, []))
     bounds, alone, means = answer.parts

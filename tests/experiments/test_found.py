@@ -41,6 +41,17 @@ def test_nothing_is_missing_where_all_is_there_or_orders_do_not_matter() -> None
     assert found(run(NEEDED, 0.5, order_free=True)).missing(Needs([NEEDED])) == []
 
 
+def test_runs_on_a_network_of_the_other_kind_are_missing() -> None:
+    kinds = ("resnet18", "resnet50-simsiam")
+    for kind, other in (kinds, kinds[::-1]):
+        needed = Needed(("TinyImageNet-100/5",), "rm", network=kind, orders=1)
+        assert found(run(needed, 0.5)).missing(Needs([needed])) == []
+        elsewhere = run(needed, 0.5, backbone=f"seed1/{other}.safetensors")
+        assert found(elsewhere).get(needed) is None
+    everywhere = run(needed, 0.5, backbone="efficientnet-lite0")  # no class is left to pretrain on
+    assert found(everywhere).get(needed)
+
+
 def test_many_missing_runs_are_counted_not_listed() -> None:
     needs = Needs([Needed(("Digits-10/5",), "ncm", {"ridge": float(i)}) for i in range(20)])
     (line,) = found().missing(needs)

@@ -12,6 +12,7 @@ from clsnet.evaluation.metrics import average_accuracy
 from clsnet.evaluation.protocol import AGNOSTIC
 from clsnet.evaluation.summaries import Summary, summarise
 from clsnet.experiments.needs import Key, Measurement, Needed, Needs
+from clsnet.experiments.networks import ON_IMAGENET, SIMSIAM
 
 Name = TypeVar("Name")
 PLAIN: dict[str, set[str]] = {
@@ -58,7 +59,7 @@ class Found:
 
         Where there are several networks, those of the one of that name, or with the most runs.
         """
-        matching = [summary for summary in self.summaries if needed.matches(summary)]
+        matching = [s for s in self.summaries if needed.matches(s) and on_network(s, needed)]
         matching = [s for s in matching if network in (None, network_name(s))]
         places = list(needed.sequences)
         return min(matching, key=lambda s: (places.index(s.sequence), -len(s.runs)), default=None)
@@ -105,6 +106,14 @@ def network_name(summary: Summary) -> str:
     """Return the file name of a frozen network, "" where there is none."""
     names = (o.removeprefix("backbone=") for o in summary.options if o.startswith("backbone="))
     return next(names, "")
+
+
+def on_network(summary: Summary, needed: Needed) -> bool:
+    """Return whether runs have the kind of network that is needed: with SimSiam or without."""
+    name = network_name(summary)
+    if (needed.network or "").endswith(SIMSIAM):
+        return SIMSIAM in name or name == ON_IMAGENET
+    return SIMSIAM not in name
 
 
 def is_plain(summary: Summary) -> bool:
