@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -69,15 +70,21 @@ def measures(
     scores, unscaled = model.classifier.scores(A[tests]), Unscaled.of(model.extractor)
     taken, n = scores.argmax(axis=1), len(tests)
     scaled, plain = Looks(model.classifier), Looks(model.classifier, unscaled)
+    alone = Looks(model.classifier, replace(unscaled, textures=None))
+    textures = Looks(model.classifier, unscaled.textures or unscaled)
     each = np.stack([plain.familiar(A[tests], np.full(n, i)) for i in range(scores.shape[1])])
-    X = unit_length(A.astype(float)[:, :-1], axis=1)  # without the constant
-    pooled = unit_length(unscaled(A.astype(float))[:, :-1] ** 2, axis=1)
+    roots = unscaled(A.astype(float))
+    width = roots.shape[1] - (unscaled.end is None)  # without the constant
+    X = unit_length(A.astype(float)[:, :width], axis=1)
+    pooled = unit_length(roots[:, :width] ** 2, axis=1)
     nearest = np.sort(pooled[tests] @ pooled[train].T, axis=1)[:, -NEIGHBOURS]
     return {
         "clsnet": Record.of(model.notes or {}).rejection.fits(
             each[taken, np.arange(n)], scores.max(axis=1)
         ),
         "familiarity": each[taken, np.arange(n)],
+        "same, pooled outputs alone": alone.familiar(A[tests], taken),
+        "same, textures alone": textures.familiar(A[tests], taken),
         "same, features scaled": scaled.familiar(A[tests], taken),
         "to the most familiar class": each.max(axis=0),
         "same, less half the mean of all": each.max(axis=0) - each.mean(axis=0) / 2,

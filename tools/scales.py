@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from clsnet.extractor.backbones.efficientnet_lite import (
+    TEXTURED,
     EfficientNetLite,
     EfficientNetLite1,
     EfficientNetLite2,
@@ -18,8 +19,14 @@ from clsnet.storage.tensors import as_bytes
 
 def main() -> None:
     arrays: dict[str, np.ndarray] = {}
-    for kind in (EfficientNetLite, EfficientNetLite1, EfficientNetLite2):
-        network = kind("last", views=1)
+    networks = [
+        *(
+            kind("last", views=1)
+            for kind in (EfficientNetLite, EfficientNetLite1, EfficientNetLite2)
+        ),
+        EfficientNetLite(TEXTURED, views=1),
+    ]
+    for network in networks:
         centre, factor = network.measured_scales()
         arrays[f"{network.fingerprint}.centre"] = centre
         arrays[f"{network.fingerprint}.factor"] = factor

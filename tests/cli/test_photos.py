@@ -228,7 +228,7 @@ def test_the_default_network(run_warm, here):
     one = here / "january" / "stripes-g" / "0.png"
     found = run_warm("predict", here / "new.clsnet", one, "--json")
     assert json.loads(found.out)[0]["class"] == "stripes-g"
-    assert "1,281 features of efficientnet-lite0" in run_warm("info", here / "new.clsnet").out
+    assert "1,409 features of efficientnet-lite0" in run_warm("info", here / "new.clsnet").out
 
 
 def test_an_exported_model_is_checked_and_described(run_warm, here):

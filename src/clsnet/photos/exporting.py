@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from clsnet.extractor.graph import Graph
 from clsnet.extras import needed
 from clsnet.images.dead_leaves import dead_leaves
 from clsnet.model import Model
-from clsnet.photos.familiarity import Familiarity
+from clsnet.photos.familiarity import Familiarity, both
 from clsnet.photos.predicting import REJECT, opened
 from clsnet.photos.preparing import PREPARE, PYTHON, write_preparation
 from clsnet.photos.record import Record
@@ -137,21 +137,7 @@ def _graph(taught: Model, rejection: Rejection) -> Graph:
     chances = graph.node("Add", chances, number(even))
     best = graph.node("ArgMax", scores, axis=1, keepdims=1)
     columns = graph.constant(np.array([1], np.int64))
-    unscaled = Unscaled.of(taught.extractor)
-    plain = graph.node("Mul", A, number(unscaled.factor))
-    plain = graph.node("Add", plain, number(unscaled.shift))  # the last column of A is 1
-    unit = graph.node("Div", plain, graph.node("ReduceL2", plain, columns, keepdims=1))
-    looks = [
-        Familiarity.of_class(taught.classifier, label, unscaled).directions(DIRECTIONS)
-        for label in taught.classes
-    ]
-    most = max(map(len, looks))
-    looks = [np.pad(look, ((0, most - len(look)), (0, 0))) for look in looks]
-    inside = graph.node("MatMul", unit, number(np.concatenate(looks).T))
-    shape = graph.constant(np.array([-1, len(looks), most], np.int64))
-    inside = graph.node("Reshape", inside, shape)
-    last = graph.constant(np.array([2], np.int64))
-    each = graph.node("ReduceSumSquare", inside, last, keepdims=0)
+    each = _write_looks(graph, A, taught)
     look = graph.node("Squeeze", graph.node("GatherElements", each, best, axis=1), columns)
     highest = graph.node("ReduceMax", scores, columns, keepdims=0)
     by_look, by_score, shift = rejection.linear
@@ -163,6 +149,42 @@ def _graph(taught: Model, rejection: Rejection) -> Graph:
     graph.output("familiarity", fits, shape=("n",))
     graph.output("known", known, bool, shape=("n",))
     return graph
+
+
+def _write_looks(graph: Graph, A: str, taught: Model) -> str:
+    """Write how familiar each photo is to each class."""
+    unscaled = Unscaled.of(taught.extractor)
+    looks = [Familiarity.of_class(taught.classifier, label, unscaled) for label in taught.classes]
+    pooled = _write_look(graph, A, unscaled, [look.directions(DIRECTIONS) for look in looks])
+    if unscaled.textures is None:
+        return pooled
+    rows = [look.textures.directions(DIRECTIONS) for look in looks if look.textures]
+    textures = _write_look(graph, A, unscaled.textures, rows)
+    shares = (graph.constant(np.float32(both(*one))) for one in ((1.0, 0.0), (0.0, 1.0)))
+    weighted = [graph.node("Mul", *one) for one in zip((pooled, textures), shares, strict=True)]
+    return graph.node("Add", *weighted)
+
+
+def _write_look(graph: Graph, A: str, unscaled: Unscaled, looks: Sequence[np.ndarray]) -> str:
+    """Write how much of some features of each photo the directions of each class explain."""
+
+    def number(value: Any) -> str:
+        return graph.constant(np.asarray(value, np.float32))
+
+    def whole(*values: int) -> str:
+        return graph.constant(np.array(values, np.int64))
+
+    part = A
+    if unscaled.end is not None:
+        part = graph.node("Slice", A, whole(unscaled.start), whole(unscaled.end), whole(1))
+    plain = graph.node("Mul", part, number(unscaled.factor))
+    plain = graph.node("Add", plain, number(unscaled.shift))  # the last column of A is 1
+    unit = graph.node("Div", plain, graph.node("ReduceL2", plain, whole(1), keepdims=1))
+    most = max(map(len, looks))
+    padded = [np.pad(look, ((0, most - len(look)), (0, 0))) for look in looks]
+    inside = graph.node("MatMul", unit, number(np.concatenate(padded).T))
+    inside = graph.node("Reshape", inside, whole(-1, len(looks), most))
+    return graph.node("ReduceSumSquare", inside, whole(2), keepdims=0)
 
 
 def _trial_images(size: int) -> np.ndarray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,8 +18,11 @@ from clsnet.classifier.curvatures import FewSamples, FullTrace
 from clsnet.errors import ClsnetError
 from clsnet.photos.unscaled import AS_LEARNED, Unscaled
 
+Mean = TypeVar("Mean", float, np.ndarray)
+
 NOISE = 0.003  # of the sum of squares of a class: what its photos do not have in common
 NEGLIGIBLE = 1e-12
+TEXTURES = 0.375  # their share of familiarity, where there are any
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class Familiarity:
 
     Where the sums of products of the class are not known, they are taken as those of its mean.
 
+    Textures, if there are any, have a look of their own, and familiarity is a weighted mean.
+
     Attributes
     ----------
     rows
@@ -41,6 +47,8 @@ class Familiarity:
         b.
     unscaled
         Applied to features first; R and G are of what it gives.
+    textures
+        The look of the textures; None if there are none.
 
     Examples
     --------
@@ -55,12 +63,21 @@ class Familiarity:
     gram: np.ndarray | None
     noise: float
     unscaled: Unscaled = AS_LEARNED
+    textures: Familiarity | None = None
 
     @classmethod
     def of_rows(cls, rows: np.ndarray, unscaled: Unscaled = AS_LEARNED) -> Familiarity:
         """Return the look of photos with these features, or with the same sum of products."""
+        textures = cls.of_rows(rows, unscaled.textures) if unscaled.textures else None
         rows = unscaled(rows)
-        return cls(rows, None, NOISE * float((rows**2).sum()) or 1.0, unscaled)
+        return cls(rows, None, NOISE * float((rows**2).sum()) or 1.0, unscaled, textures)
+
+    @classmethod
+    def of_products(cls, gram: np.ndarray, unscaled: Unscaled = AS_LEARNED) -> Familiarity:
+        """Return the look of photos whose features have this sum of products."""
+        textures = cls.of_products(gram, unscaled.textures) if unscaled.textures else None
+        gram = unscaled.products(gram)
+        return cls(None, gram, NOISE * float(np.trace(gram)) or 1.0, unscaled, textures)
 
     @classmethod
     def of_class(
@@ -75,13 +92,13 @@ class Familiarity:
             return cls.of_rows(np.asarray(trace.rows), unscaled)
         if not isinstance(trace, FullTrace):
             raise ClsnetError(NOT_OURS)
-        gram = unscaled.products(np.asarray(trace.gram))
-        return cls(None, gram, NOISE * float(np.trace(gram)) or 1.0, unscaled)
+        return cls.of_products(np.asarray(trace.gram), unscaled)
 
     def of(self, A: np.ndarray) -> np.ndarray:
         """Return how familiar photos are, from 0 to 1, given their features."""
         unit = unit_length(self.unscaled(A.astype(float)), axis=1)
-        return np.asarray((unit**2).sum(axis=1) - self._strange(unit))
+        found = np.asarray((unit**2).sum(axis=1) - self._strange(unit))
+        return found if self.textures is None else both(found, self.textures.of(A))
 
     def left_out(self, A: np.ndarray) -> np.ndarray:
         """Return how familiar photos of the class are, each to all the others.
@@ -93,12 +110,13 @@ class Familiarity:
         unit = unit_length(features, axis=1)
         whole, strange = (unit**2).sum(axis=1), self._strange(unit)
         own = strange * (features**2).sum(axis=1) / self.noise
-        return np.asarray(np.clip(whole - strange / np.maximum(1 - own, NEGLIGIBLE), 0, 1))
+        found = np.asarray(np.clip(whole - strange / np.maximum(1 - own, NEGLIGIBLE), 0, 1))
+        return found if self.textures is None else both(found, self.textures.left_out(A))
 
     def directions(self, most: int) -> np.ndarray:
         """Return rows B with ``|B u|^2`` for `of`, the most important ones if there are more.
 
-        u are the unscaled features, at length 1.
+        u are the unscaled features, at length 1. Textures are left out; they have their own.
         """
         square = self.gram if self.rows is None else self.rows @ self.rows.T
         assert square is not None
@@ -135,8 +153,26 @@ def left_out_familiarity(
         return Familiarity.of_class(classifier, label, unscaled).left_out(A)
     A = A.astype(float)
     others = class_sums(classifier)[:, classifier.labels.index(label)] - A
-    both = unit_length(unscaled(A), axis=1) * unit_length(unscaled(others), axis=1)
-    return np.asarray(both.sum(axis=1) ** 2 / (1 + NOISE))
+    return _to_mean(A, others, unscaled)
+
+
+def _to_mean(A: np.ndarray, others: np.ndarray, unscaled: Unscaled) -> np.ndarray:
+    """Return how familiar each photo is to others of which the sum is known."""
+    products = unit_length(unscaled(A), axis=1) * unit_length(unscaled(others), axis=1)
+    found = np.asarray(products.sum(axis=1) ** 2 / (1 + NOISE))
+    textures = unscaled.textures
+    return found if textures is None else both(found, _to_mean(A, others, textures))
+
+
+def both(pooled: Mean, textures: Mean) -> Mean:
+    """Return the weighted mean of the familiarity of pooled outputs and that of textures.
+
+    Examples
+    --------
+    >>> both(1.0, 0.0)
+    0.625
+    """
+    return (1 - TEXTURES) * pooled + TEXTURES * textures
 
 
 NOT_OURS = 'this model was not made by clsnet learn: it has no curvature="full".'

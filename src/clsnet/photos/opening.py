@@ -11,6 +11,7 @@ import numpy as np
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Augmentation, Backbone, Extractor, Identity
 from clsnet.extractor.backbones import resolve_backbone
+from clsnet.extractor.backbones.efficientnet_lite import TEXTURED, EfficientNetLite
 from clsnet.extractor.backbones.network import Network
 from clsnet.model import Model
 from clsnet.photos.predicting import of_photos
@@ -48,11 +49,12 @@ def opened(
 def blank_model(backbone: str | Backbone | None = None, keep: str | None = None) -> Model:
     """Return an empty model that can learn the first photos."""
     name = _absolute(backbone or PRESETS["fast"])
-    chosen = resolve_backbone(name, PHOTOGRAPH, TAPS, views=1)
+    taps = TEXTURED if name == EfficientNetLite.name else TAPS
+    chosen = resolve_backbone(name, PHOTOGRAPH, taps, views=1)
     if isinstance(chosen, Identity):
         raise ClsnetError("the backbone identity is for vectors, not for photos.")
     size = chosen.size if isinstance(chosen, Network) else SIZE
-    options = {"backbone": name, "taps": TAPS, "views": 1, "connection": "Z"}
+    options = {"backbone": name, "taps": taps, "views": 1, "connection": "Z"}
     extractor = Extractor(copy.deepcopy(chosen), Augmentation("Z"), SEED)
     return Model.blank(extractor, (3, size, size), {**options, "retain": keep or "classes"})
 

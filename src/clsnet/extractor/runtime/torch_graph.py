@@ -112,7 +112,16 @@ def _flatten(x: Tensor, axis: int) -> Tensor:
     return x.flatten(axis)
 
 
+def _transpose(x: Tensor, perm: list[int]) -> Tensor:
+    return x.permute(perm)
+
+
+def _reshape(x: Tensor, shape: list[int]) -> Tensor:
+    return x.reshape(shape)
+
+
 OPERATORS: Mapping[str, Operator] = {
+    "Abs": torch.abs,
     "Add": torch.add,
     "AveragePool": _average_pool,
     "Clip": torch.clamp,
@@ -121,10 +130,13 @@ OPERATORS: Mapping[str, Operator] = {
     "Div": torch.div,
     "Flatten": _flatten,
     "Identity": lambda x: x,
+    "MatMul": torch.matmul,
     "MaxPool": _max_pool,
     "Mul": torch.mul,
     "ReduceMean": _reduce_mean,
     "Relu": torch.relu,
+    "Reshape": _reshape,
     "Sqrt": torch.sqrt,
     "Sub": torch.sub,
+    "Transpose": _transpose,
 }
