@@ -330,7 +330,7 @@ of shape (5, 4).
         )
     fractions = np.issubdtype(X.dtype, np.floating)
     white = 1 if fractions else 255
-    if X.size and not -SLACK <= X.min() <= X.max() <= white + SLACK:
+    if X.dtype != np.uint8 and X.size and not -SLACK <= X.min() <= X.max() <= white + SLACK:
         raise ClsnetError(
             f"{who} needs images of 0 to 255 as integers, or of 0 to 1 as fractions, "
             f"not {X.dtype} of {X.min():.4g} to {X.max():.4g}."
