@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clsnet.arrays.linalg import cholesky
 from clsnet.classifier.ridge.error_curve import GRID
 from clsnet.classifier.ridge.normal_equations import NormalEquations, left_out_error
 from clsnet.classifier.ridge.rule import regress
@@ -91,3 +92,16 @@ def test_features_that_are_all_zero_have_a_finite_answer(on):
     found = regress(NormalEquations(zero, zero[:, :2], 5))
     assert found.ridge > 0
     assert found.error == pytest.approx(5 / 25)
+
+
+def test_no_ridge_is_factorised_twice(monkeypatch):
+    A, Y = noisy_problem(200, 40)
+    tried = []
+
+    def counted(gram, ridge):
+        tried.append((len(gram), ridge))
+        return cholesky(gram, ridge)
+
+    monkeypatch.setattr("clsnet.classifier.ridge.point.cholesky", counted)
+    regress(NormalEquations(A.T @ A, A.T @ Y, 200, counts=Y.sum(axis=0)))
+    assert len(tried) == len(set(tried)) > 2

@@ -110,6 +110,28 @@ def test_images_may_lie_in_any_layout(only, name):
     np.testing.assert_array_equal(run(X[..., ::-1].copy()[..., ::-1]), whole)
 
 
+@pytest.mark.parametrize("name", RUNTIMES)
+def test_images_may_be_made_while_others_are_answered(only, two_threads, name):
+    only(name)
+    run = GraphRuntime(Every(), SIZE)
+    np.testing.assert_array_equal(run(image.copy() for image in X), run(X))
+
+
+@pytest.mark.parametrize("name", RUNTIMES)
+def test_an_image_that_cannot_be_made_stops_the_others(only, two_threads, name):
+    only(name)
+    run = GraphRuntime(Every(), SIZE)
+    whole = run(X)
+
+    def broken():
+        yield from X
+        raise ArithmeticError("made of nothing")
+
+    with pytest.raises(ArithmeticError, match="made of nothing"):
+        run(broken())
+    np.testing.assert_array_equal(run(X), whole)
+
+
 def test_tensors_are_answered_by_torch_where_they_are(expected, monkeypatch):
     torch = pytest.importorskip("torch")
     run = GraphRuntime(Every(), SIZE)

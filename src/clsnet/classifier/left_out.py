@@ -44,7 +44,7 @@ def left_out_scores(
     """
     solution = _solution(classifier)
     traces = [trace for trace in classifier.traces.values() if isinstance(trace, FullTrace)]
-    leverages = _leverages(total(traces), solution.ridge, np.ascontiguousarray(A.T, float))
+    leverages = _leverages(total(traces), solution.ridge, A.astype(float).T)
     leverages = np.clip(leverages, 0, FITTED)[:, None]
     targets = labels[:, None] == np.array(classifier.labels)
     return np.asarray((classifier.scores(A) - leverages * targets) / (1 - leverages))

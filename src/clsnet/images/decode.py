@@ -27,6 +27,7 @@ BYTES_PER_PIXEL = 12  # while an image is decoded, turned and converted
 COPIES_BYTES_PER_PIXEL = 20  # where the decoder keeps three copies
 SECONDS = 5.0  # of a processor, for one image
 MOST_SCANS = 100  # of a JPEG, each over all of its pixels; cameras write up to ten
+SCAN = np.frombuffer(b"\xff\xda", np.uint16)[0]  # what a scan of a JPEG begins with
 READ_AGAIN = 8  # times that a decoder may read its file, some of it more than once
 STRIP = 2**20  # pixels that are converted at a time
 BLOCK = 2**26  # bytes; what is larger than 2**25 goes back to the system when it is freed
@@ -133,9 +134,15 @@ def _memory(image: Image.Image, encoded: bytes) -> int:
     if needed > budget.DECODED:
         width, height = max(parts, key=math.prod)
         raise Unreadable(f"{width} x {height} pixels are too many")
-    if image.format == "JPEG" and encoded.count(b"\xff\xda") > MOST_SCANS:
+    if image.format == "JPEG" and _n_scans(encoded) > MOST_SCANS:
         raise Unreadable(f"it has more than {MOST_SCANS} scans")
     return needed
+
+
+def _n_scans(encoded: bytes) -> int:
+    """Return how often the mark of a scan is there, in a fraction of the time of `bytes.count`."""
+    pairs = (np.frombuffer(encoded, np.uint16, (len(encoded) - at) // 2, at) for at in (0, 1))
+    return sum(int(np.count_nonzero(pair == SCAN)) for pair in pairs)
 
 
 def _rgb(image: Image.Image) -> Image.Image:

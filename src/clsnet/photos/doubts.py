@@ -12,9 +12,9 @@ import numpy as np
 from clsnet.classifier.analytic import AnalyticClassifier
 from clsnet.errors import ClsnetError
 from clsnet.photos.expectation import ENOUGH
-from clsnet.photos.familiarity import left_out_familiarity, unit_length
+from clsnet.photos.familiarity import unit_length
 from clsnet.photos.finding import Photo
-from clsnet.photos.rejection import familiar
+from clsnet.photos.rejection import Looks, familiar
 from clsnet.photos.unscaled import AS_LEARNED, Unscaled
 
 CLOSER = 0.15  # by how much more another class explains of a photo than its own class does
@@ -86,11 +86,12 @@ def doubtful(
     rivals = left_out.copy()
     rivals[np.arange(len(own)), own] = -np.inf
     other = rivals.argmax(axis=1)
-    closer = familiar(classifier, A, other)
+    looks = Looks(classifier)
+    closer = looks.familiar(A, other)
     for column in np.unique(own).tolist():
         mine = own == column
         enough = known[names[column]] >= ENOUGH
-        closer[mine] -= left_out_familiarity(classifier, names[column], A[mine]) if enough else 1
+        closer[mine] -= looks.left_out(A[mine], column) if enough else 1
     return [
         Doubt(photos[i].path, photos[i].label, names[other[i]], f"looks like {names[other[i]]}")
         for i in np.argsort(-closer, kind="stable").tolist()

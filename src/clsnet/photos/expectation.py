@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from clsnet.classifier.analytic import NO_SUMS, AnalyticClassifier
-from clsnet.classifier.calibration import LEAST_NOISE, MOST, softmax
+from clsnet.classifier.calibration import LEAST_NOISE, MOST
 from clsnet.classifier.left_out import left_out_moments
 from clsnet.errors import ClsnetError
 from clsnet.photos.interval import wilson
@@ -168,8 +168,12 @@ def _root(covariance: np.ndarray) -> np.ndarray:
 def _temperature(scores: np.ndarray, own: np.ndarray, weights: np.ndarray) -> float:
     """Return the temperature with the least log loss, by a golden-section search."""
 
+    columns = np.ascontiguousarray(scores.T)  # far fewer than rows: sums go along the rows
+
     def loss(logarithm: float) -> float:
-        chances = softmax(scores / np.exp(logarithm))[np.arange(len(own)), own]
+        scaled = columns / np.exp(logarithm)
+        chances = np.exp(scaled - scaled.max(axis=0))
+        chances = chances[own, np.arange(len(own))] / chances.sum(axis=0)
         return float(weights @ -np.log(np.maximum(chances, np.finfo(float).tiny)))
 
     low, high = np.log(LEAST_NOISE), np.log(MOST)

@@ -97,7 +97,8 @@ class Familiarity:
     def of(self, A: np.ndarray) -> np.ndarray:
         """Return how familiar photos are, from 0 to 1, given their features."""
         unit = unit_length(self.unscaled(A.astype(float)), axis=1)
-        found = np.asarray((unit**2).sum(axis=1) - self._strange(unit))
+        whole = (unit**2).sum(axis=1)
+        found = np.asarray(whole - self._strange(unit, whole))
         return found if self.textures is None else both(found, self.textures.of(A))
 
     def left_out(self, A: np.ndarray) -> np.ndarray:
@@ -108,7 +109,8 @@ class Familiarity:
         """
         features = self.unscaled(A.astype(float))
         unit = unit_length(features, axis=1)
-        whole, strange = (unit**2).sum(axis=1), self._strange(unit)
+        whole = (unit**2).sum(axis=1)
+        strange = self._strange(unit, whole)
         own = strange * (features**2).sum(axis=1) / self.noise
         found = np.asarray(np.clip(whole - strange / np.maximum(1 - own, NEGLIGIBLE), 0, 1))
         return found if self.textures is None else both(found, self.textures.left_out(A))
@@ -127,13 +129,13 @@ class Familiarity:
             vectors = (self.rows.T @ vectors) / np.sqrt(sizes)
         return np.asarray((vectors * np.sqrt(sizes / (sizes + self.noise))).T)
 
-    def _strange(self, unit: np.ndarray) -> np.ndarray:
-        """Return ``b u'(G + b I)^-1 u``."""
+    def _strange(self, unit: np.ndarray, whole: np.ndarray) -> np.ndarray:
+        """Return ``b u'(G + b I)^-1 u``, given ``u'u``."""
         if self.rows is None:
             half = self._whitening @ unit.T
             return np.asarray(self.noise * (half**2).sum(axis=0))
         inside = self._whitening @ (self.rows @ unit.T)
-        return np.asarray((unit**2).sum(axis=1) - (inside**2).sum(axis=0))
+        return np.asarray(whole - (inside**2).sum(axis=0))
 
     @cached_property
     def _whitening(self) -> np.ndarray:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from hashlib import blake2b, file_digest
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from clsnet.images.endings import PHOTOS, ending
 from clsnet.photos.left_out import LeftOut
 from clsnet.storage.files import at_home
 from clsnet.storage.regular_files import open_regular
+
+PART = 16  # files that a thread reads before another one may wait for it
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,8 @@ def find(folder: Path, report: Report | None = None) -> Found:
     photos: dict[tuple[str, str], Photo] = {}
     unreadable = []
     with ThreadPoolExecutor() as pool:
-        digests = pool.map(digest_of, [path for path, _ in files])
+        parts = pool.map(_digests_of, [files[i : i + PART] for i in range(0, len(files), PART)])
+        digests = chain.from_iterable(parts)
         for done, ((path, label), digest) in enumerate(zip(files, digests, strict=True), start=1):
             if isinstance(digest, str):
                 photos.setdefault((label, digest), Photo(path, label, digest))
@@ -157,6 +161,10 @@ def _leads_away(path: Path, root: Path, left: LeftOut) -> bool:
         pass
     left.links.append(path)
     return True
+
+
+def _digests_of(files: Sequence[tuple[Path, str]]) -> list[str | OSError]:
+    return [digest_of(path) for path, _ in files]
 
 
 def digest_of(path: Path) -> str | OSError:

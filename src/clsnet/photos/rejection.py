@@ -15,7 +15,7 @@ import numpy as np
 
 from clsnet.classifier.analytic import AnalyticClassifier
 from clsnet.photos.expectation import PERCENT, Expectation
-from clsnet.photos.familiarity import Familiarity
+from clsnet.photos.familiarity import Familiarity, left_out_familiarity
 from clsnet.photos.unscaled import AS_LEARNED, Unscaled
 
 FULL_WEIGHT = 21  # classes from which on scores count as much as looks
@@ -149,6 +149,7 @@ class Looks:
         def look(column: int) -> Familiarity:
             return Familiarity.of_class(classifier, str(classifier.labels[column]), unscaled)
 
+        self.classifier, self.unscaled = classifier, unscaled
         self._look = lru_cache(MOST_LOOKS)(look)
 
     def familiar(self, A: np.ndarray, taken: np.ndarray) -> np.ndarray:
@@ -158,3 +159,10 @@ class Looks:
             own = taken == column
             found[own] = self._look(column).of(A[own])
         return found
+
+    def left_out(self, A: np.ndarray, column: int) -> np.ndarray:
+        """Return how familiar photos of a class are, each to all the others that were learned."""
+        if self.classifier.rule.retain == "classes":
+            return self._look(column).left_out(A)
+        label = str(self.classifier.labels[column])
+        return left_out_familiarity(self.classifier, label, A, self.unscaled)

@@ -60,6 +60,8 @@ class Unscaled:
 
     def __call__(self, A: np.ndarray) -> np.ndarray:
         """Return rows of features, or sums of such rows, unscaled."""
+        if np.ndim(self.factor) == 0:  # as learned
+            return A
         return np.asarray(A[..., self.start : self.end] * self.factor + A[..., -1:] * self.shift)
 
     def products(self, gram: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Pickled batches of images, read without running any code in them."""
 
 import io
+import os
 import pickle
 import pickletools
 from collections.abc import Mapping
@@ -64,7 +65,8 @@ def check_steps(file: io.BytesIO) -> None:
     file
         At the start of a pickle.
     """
-    start, length = file.tell(), len(file.getbuffer())
+    start, length = file.tell(), file.seek(0, os.SEEK_END)
+    file.seek(start)
     for number, (step, argument, _) in enumerate(pickletools.genops(file)):
         if number >= MOST_STEPS:
             raise ValueError(f"it has more than {MOST_STEPS:,} steps")

@@ -80,13 +80,16 @@ class Factor:
 
 def safe_cholesky(matrix: Array, shift: float | Array) -> Array | None:
     """Return the lower factor of ``matrix + shift I``, or None where a pivot is mere rounding."""
-    xp = namespace(matrix)
     lower = cholesky(matrix, shift)
-    if lower is None:
-        return None
+    return lower if lower is not None and is_sound(lower, matrix, shift) else None
+
+
+def is_sound(lower: Array, matrix: Array, shift: float | Array) -> bool:
+    """Whether no pivot of the lower factor of ``matrix + shift I`` is mere rounding."""
+    xp = namespace(matrix)
     least = float(xp.min(diagonal(lower))) ** 2
     largest = float(xp.max(diagonal(matrix) + shift))
-    return lower if least > rounding(len(matrix), largest, epsilon(matrix)) else None
+    return bool(least > rounding(len(matrix), largest, epsilon(matrix)))
 
 
 def rounding(size: int, largest: Any, epsilon: float) -> Any:

@@ -10,9 +10,10 @@ import numpy as np
 
 from clsnet.arrays.devices import Array, device_of, namespace, to_device, to_numpy
 from clsnet.arrays.gram import plus_gram
-from clsnet.arrays.linalg import cholesky, diagonal, indices, product, solve_lower
+from clsnet.arrays.linalg import diagonal, indices, product
 from clsnet.classifier.ridge.error_rate import ScoreMoments
 from clsnet.classifier.ridge.factor import Factor
+from clsnet.classifier.ridge.point import Point
 from clsnet.classifier.ridge.spectrum import Spectrum, most_few, random_signs, spanning
 
 PROBES = 64
@@ -161,13 +162,7 @@ class NormalEquations:
         """
         if self.spectrum is not None:
             return replace(self.spectrum.moments(ridge), centred=self.n_fixed > 0)
-        if factor is None or factor.ridge != ridge or factor.n_rows:
-            factor = Factor.of(self.gram, ridge)
-        if factor is None:
-            return None
-        xp, solved = namespace(self.cross), factor.solve(self.probes)
-        traces = float(xp.sum(self.probes * solved)), float(xp.sum(solved**2))
-        return self.moments_of(factor.solve(self.cross), ridge, *traces)
+        return Point(self, ridge, factor).moments
 
     def moments_of(
         self, omega: Array, ridge: float, trace: float, trace_of_square: float
@@ -192,14 +187,4 @@ class NormalEquations:
 
 def left_out_error(equations: NormalEquations, ridge: float) -> float:
     """Return the error on data left out, over N, by a Cholesky factorisation."""
-    cross, xp = equations.cross, namespace(equations.cross)
-    lower = cholesky(equations.gram, ridge)
-    if lower is None:
-        return math.inf
-    n_classes = cross.shape[1]
-    halves = solve_lower(lower, xp.concat([cross, equations.probes], axis=1))
-    omega = solve_lower(lower, halves[:, :n_classes], transposed=True)
-    forms = xp.sum(halves**2, axis=0)
-    inverse, trace = float(xp.sum(forms[:n_classes])), float(xp.sum(forms[n_classes:]))
-    residual = equations.residual(ridge, inverse, float(xp.sum(omega**2)))
-    return equations.error(residual, equations.left(ridge, trace))
+    return Point(equations, ridge).error

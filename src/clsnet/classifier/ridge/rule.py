@@ -14,6 +14,7 @@ from clsnet.classifier.ridge.error_curve import GRID, ErrorCurve
 from clsnet.classifier.ridge.error_rate import ScoreMoments, doubt, expected_error_rate
 from clsnet.classifier.ridge.factor import Factor
 from clsnet.classifier.ridge.normal_equations import NormalEquations, left_out_error
+from clsnet.classifier.ridge.point import Point, Points
 from clsnet.classifier.ridge.spectrum import most_few
 from clsnet.classifier.solvers import refine, solve_shared
 
@@ -26,7 +27,7 @@ AMPLE = 2  # samples per column from which a smaller ridge hardly adds noise
 LIKELY = 1.0  # standard errors that are enough to lower the ridge at all where samples are ample
 MOST_CLASSES = 2000  # error rates take the square of their number
 MOST_PAIRED = 5000  # classes of which all pairs are looked at to turn scores into probabilities
-DIRECT = 1000  # up to this size a factorisation per ridge costs less than the steps of a quadrature
+DIRECT = 1500  # up to this size a factorisation per ridge costs less than the steps of a quadrature
 
 
 @dataclass(frozen=True)
@@ -119,25 +120,29 @@ def regress(
         A factor of ``A'A`` with some ridge. It makes the answer cheaper and never another one.
     """
     scale, spectrum = equations.scale, equations.spectrum
+    points = Points(equations, keep=equations.size <= DIRECT)
     if spectrum is not None and ridge != 0:
-        value = scale * (GRID[_chosen(equations, ridge)[0]] if isinstance(ridge, str) else ridge)
+        value = scale * (GRID[_chosen(points, ridge)[0]] if isinstance(ridge, str) else ridge)
         error, df = equations.left_out_error(value), spectrum.sums(value)[2]
         return Regression.of(equations, value, spectrum.solution(value), error, df)
     usable = kept is not None and (kept.ridge > 0 or ridge == 0)
     curve = ErrorCurve(equations, kept) if kept is not None and usable else None
     if isinstance(ridge, str):
-        index, curve = _chosen(equations, ridge, curve)
+        index, curve = _chosen(points, ridge, curve)
         value = GRID[index] * scale
     else:
         value = ridge * scale
-    if curve is not None and not 0.8 * value <= curve.factor.ridge <= 1.25 * value:
-        curve = None
-    if curve is None:
-        factor = Factor.of(equations.gram, value)
-        if factor is None:
-            return _least_norm(equations, value)
-        curve = ErrorCurve(equations, factor)
-    return _by_factor(equations, value, curve)
+    if curve is not None and 0.8 * value <= curve.factor.ridge <= 1.25 * value:
+        return _by_factor(equations, value, curve)
+    return _by_point(points.at(value))
+
+
+def _by_point(point: Point) -> Regression:
+    """Solve for one ridge, by a factor of its own."""
+    if point.factor is None:
+        return _least_norm(point.equations, point.ridge)
+    found = point.omega, point.error, point.df, point.factor
+    return Regression.of(point.equations, point.ridge, *found)
 
 
 def _by_factor(equations: NormalEquations, value: float, curve: ErrorCurve) -> Regression:
@@ -169,11 +174,11 @@ def _least_norm(equations: NormalEquations, value: float) -> Regression:
 
 
 def _chosen(
-    equations: NormalEquations, rule: str, curve: ErrorCurve | None = None
+    points: Points, rule: str, curve: ErrorCurve | None = None
 ) -> tuple[int, ErrorCurve | None]:
     """Return the point of the grid that a rule chooses, and a curve around it, if there is one."""
-    start, curve = _best(equations, curve)
-    counts = equations.counts
+    start, curve = _best(points, curve)
+    equations, counts = points.equations, points.equations.counts
     if rule == "gcv" or counts is None or not 2 <= len(counts) <= MOST_CLASSES or not counts.all():
         return start, curve
 
@@ -181,7 +186,7 @@ def _chosen(
         ridge = GRID[index] * equations.scale
         if curve is not None and curve.factor.n_rows and index in curve.close:
             return curve.moments(ridge)  # the matrix has no factor yet
-        return equations.score_moments(ridge, None if curve is None else curve.factor)
+        return points.moments(ridge, None if curve is None else curve.factor)
 
     while (found := moments(start)) and found.df > TRUSTED * equations.n_samples:
         if start == len(GRID) - 1:
@@ -206,22 +211,20 @@ def _chosen(
     return max(start - lowered, 0), curve
 
 
-def _best(
-    equations: NormalEquations, curve: ErrorCurve | None = None
-) -> tuple[int, ErrorCurve | None]:
+def _best(points: Points, curve: ErrorCurve | None = None) -> tuple[int, ErrorCurve | None]:
     """Return the point of the grid with the least error, and the curve that has shown it."""
-    size = equations.size
+    equations, size = points.equations, points.equations.size
     few = equations.n_samples <= most_few(size)  # even if rounding hides the space they span
     within = _grid(equations)
     if few:
         start = len(GRID) - 1
     else:
-        start = START if size <= COARSE else _best(equations.some(size // 4))[0]
+        start = START if size <= COARSE else _best(Points(equations.some(size // 4)))[0]
     start = max(start, within[0])
 
     @functools.cache
     def error(index: int) -> float:
-        return equations.left_out_error(GRID[index] * equations.scale)
+        return points.error(GRID[index] * equations.scale)
 
     for _ in GRID if size > DIRECT and not few else ():
         if curve is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import copy
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol, Self
 
 import numpy as np
@@ -23,8 +23,8 @@ TAPS = ("several", "many", "last")
 class Run(Protocol):
     """From normalised images (n, 3, size, size) to one row of pooled outputs each."""
 
-    def __call__(self, x: Array) -> Array:
-        """Run the network where the images are."""
+    def __call__(self, x: Array | Iterable[Array]) -> Array:
+        """Run the network where the images are; those of NumPy may come one after another."""
 
 
 class Tapped(Protocol):

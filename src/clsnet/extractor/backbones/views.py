@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -37,6 +37,22 @@ def views(x: Array, number: int) -> Iterator[Array]:
         for top, left, mirrored in _crops(size):
             crop = resized(x[..., top : top + side, left : left + side], size, size)
             yield xp.flip(crop, axis=-1) if mirrored else crop
+
+
+def in_turn(seen: Iterable[Array]) -> Array:
+    """Return the views of the first image, then those of the second, and so on.
+
+    Examples
+    --------
+    >>> row = np.broadcast_to(np.arange(4, dtype=np.float32), (2, 1, 4, 4))
+    >>> in_turn(views(row, 2))[:, 0, 0, 0].tolist()
+    [0.0, 3.0, 0.0, 3.0]
+    """
+    every = list(seen)
+    if len(every) == 1:
+        return every[0]
+    x = namespace(*every).stack(every, axis=1)
+    return namespace(x).reshape(x, (-1, *x.shape[2:]))
 
 
 def write_views(graph: Graph, x: str, size: int, number: int) -> Iterator[str]:

@@ -23,8 +23,9 @@ RunArray = Callable[[Array], Array]
 class GraphRuntime:
     """A frozen network that is compiled when its first image comes.
 
-    Images in NumPy are answered by OpenVINO, or else by ONNX Runtime or torch; those on a GPU by
-    torch. Copies share what is compiled, and pickles leave it out.
+    Images in NumPy, an array or anything that yields them, are answered by OpenVINO, or else by
+    ONNX Runtime or torch; those on a GPU by torch. Copies share what is compiled, and pickles leave
+    it out.
 
     Parameters
     ----------

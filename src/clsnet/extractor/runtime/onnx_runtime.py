@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -30,14 +31,13 @@ class InONNXRuntime:
         self._input = self._session.get_inputs()[0].name
         self._width = self._session.get_outputs()[0].shape[1]
 
-    def __call__(self, x: np.ndarray) -> np.ndarray:
-        """Run the network."""
-        out = np.empty((len(x), self._width), dtype=np.float32)
+    def __call__(self, images: Iterable[np.ndarray]) -> np.ndarray:
+        """Run the network; while it answers some images, the next may be made."""
 
-        def run(i: int) -> None:
-            [out[i : i + 1]] = self._session.run(None, {self._input: images[i : i + 1]})
+        def run(image: np.ndarray) -> np.ndarray:
+            [row] = self._session.run(None, {self._input: np.ascontiguousarray(image)[None]})
+            return np.asarray(row)
 
-        images = np.ascontiguousarray(x)
         with ThreadPoolExecutor(n_threads()) as threads:
-            list(threads.map(run, range(len(x))))
-        return out
+            rows = list(threads.map(run, images))
+        return np.concatenate([np.empty((0, self._width), dtype=np.float32), *rows])

@@ -6,6 +6,7 @@ import importlib
 import sys
 import threading
 from collections import deque
+from collections.abc import Iterable
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -18,6 +19,7 @@ _FIRST = threading.Lock()
 
 
 REPORTS = "openvino_telemetry"
+Running = tuple[Any, np.ndarray]  # a request and its image, which has to stay in memory
 
 
 def import_openvino() -> Any:
@@ -68,24 +70,25 @@ class InOpenVINO:
         with _FIRST:
             self(np.zeros(tuple(compiled.input(0).shape), dtype=np.float32))
 
-    def __call__(self, x: np.ndarray) -> np.ndarray:
-        """Run the network."""
-        images = np.ascontiguousarray(x)
-        out = np.empty((len(images), self._width), dtype=np.float32)
-        running: deque[Any] = deque()
+    def __call__(self, images: Iterable[np.ndarray]) -> np.ndarray:
+        """Run the network; while it answers some images, the next may be made."""
+        running: deque[Running] = deque()
+        rows: list[np.ndarray] = []
         try:
-            for i in range(len(images)):
+            for image in images:
+                x = np.ascontiguousarray(image)[None]
+                rows.append(np.empty((1, self._width), dtype=np.float32))
                 request = self._request(running)
-                running.append(request)
-                request.set_input_tensor(self._tensor(images[i : i + 1], shared_memory=True))
-                request.set_output_tensor(self._tensor(out[i : i + 1], shared_memory=True))
+                running.append((request, x))
+                request.set_input_tensor(self._tensor(x, shared_memory=True))
+                request.set_output_tensor(self._tensor(rows[-1], shared_memory=True))
                 request.start_async()
         finally:
             while running:
                 self._finish(running)
-        return out
+        return np.concatenate([np.empty((0, self._width), dtype=np.float32), *rows])
 
-    def _request(self, running: deque[Any]) -> Any:
+    def _request(self, running: deque[Running]) -> Any:
         """Return a request that is free, if need be after an image of ours is done."""
         while True:
             try:
@@ -93,9 +96,9 @@ class InOpenVINO:
             except Empty:
                 self._finish(running)
 
-    def _finish(self, running: deque[Any]) -> None:
+    def _finish(self, running: deque[Running]) -> None:
         """Wait for the image that was begun first."""
-        request = running.popleft()
+        request, _ = running.popleft()
         try:
             request.wait()
         finally:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, pad
@@ -82,6 +83,12 @@ def in_parts(network: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     exactly = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
     with torch.no_grad(), exactly, on_tensor_cores(x.device):
         return torch.cat([network(part) for part in torch.split(x, rows)])
+
+
+def in_numpy(network: Callable[[Tensor], Tensor], images: Iterable[np.ndarray]) -> np.ndarray:
+    """Run a network on images of NumPy, in one array or one after another."""
+    x = images if isinstance(images, np.ndarray) else np.stack(list(images))
+    return in_parts(network, torch.from_numpy(np.ascontiguousarray(x))).numpy()
 
 
 def halves(x: Tensor) -> tuple[Tensor, Tensor]:

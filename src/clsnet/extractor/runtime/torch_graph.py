@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from clsnet.extractor.graph import Graph, Node
-from clsnet.extractor.runtime.split_convolutions import in_parts
+from clsnet.extractor.runtime.split_convolutions import in_numpy, in_parts
 
 Operator = Callable[..., Tensor]
 
@@ -38,9 +38,9 @@ class InTorch:
         self._last_uses = _last_uses(graph.nodes)
 
     def __call__(self, x: Any) -> Any:
-        """Run the network where the images are: tensors of torch, or arrays of NumPy."""
-        if isinstance(x, np.ndarray):
-            return self(torch.from_numpy(np.ascontiguousarray(x))).numpy()
+        """Run the network where the images are: in torch, or in NumPy one after another."""
+        if not isinstance(x, Tensor):
+            return in_numpy(self._compute, x)
         return in_parts(self._compute, x)
 
     def _compute(self, x: Tensor) -> Tensor:

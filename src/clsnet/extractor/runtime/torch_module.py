@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import importlib
 import logging
 import threading
@@ -19,7 +20,7 @@ from clsnet.arrays.devices import CPU, Array, Device, device_of, to_numpy
 from clsnet.errors import ClsnetError
 from clsnet.extractor.graph import OPSET, Graph
 from clsnet.extractor.runtime.openvino import InOpenVINO, import_openvino
-from clsnet.extractor.runtime.split_convolutions import in_parts
+from clsnet.extractor.runtime.split_convolutions import in_numpy, in_parts
 from clsnet.extras import needed
 
 TOLERANCE = 1e-4
@@ -172,7 +173,7 @@ def fastest(network: nn.Module, size: int) -> Callable[[np.ndarray], np.ndarray]
     try:
         return _in_openvino(network, size)
     except Exception:  # whatever went wrong, torch can do it
-        return lambda x: in_parts(network, torch.from_numpy(np.ascontiguousarray(x))).numpy()
+        return functools.partial(in_numpy, network)
 
 
 def _moved(network: nn.Module, device: Device) -> Callable[[Tensor], Tensor]:
