@@ -26,7 +26,7 @@ from clsnet.photos.record import Change, Record, now
 from timing import seconds
 
 CLASSES, PHOTOS, MORE = 100, 50, 10
-FEATURES, HIDDEN = 1_280, 200
+FEATURES, HIDDEN = 1_408, 200
 ROUNDS = 7
 MB = 1e6
 
