@@ -154,7 +154,7 @@ def main() -> None:
     options.out.write_text(json.dumps(new, indent=1) + "\n")
     if options.draw:
         n = len(np.concatenate(rights))
-        title = f"{options.name}: {n:,} photos; calibration error {error:.3f}"
+        title = f"{options.name}: {n:,} photos\ncalibration error {error:.3f}"
         Draw(options.out.parent, options.out.stem).reliability("reliability", title, bins)
 
 
