@@ -167,7 +167,6 @@ def _root(covariance: np.ndarray) -> np.ndarray:
 
 def _temperature(scores: np.ndarray, own: np.ndarray, weights: np.ndarray) -> float:
     """Return the temperature with the least log loss, by a golden-section search."""
-
     columns = np.ascontiguousarray(scores.T)  # far fewer than rows: sums go along the rows
 
     def loss(logarithm: float) -> float:

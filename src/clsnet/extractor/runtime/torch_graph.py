@@ -115,6 +115,7 @@ def _flatten(x: Tensor, axis: int) -> Tensor:
 OPERATORS: Mapping[str, Operator] = {
     "Add": torch.add,
     "AveragePool": _average_pool,
+    "Cast": lambda x, to: x.float(),
     "Clip": torch.clamp,
     "Concat": _concat,
     "Conv": _conv,
