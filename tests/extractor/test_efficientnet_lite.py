@@ -164,6 +164,28 @@ def test_features_are_the_same_in_every_runtime(backbone, monkeypatch):
         assert np.linalg.norm(found - expected) < 1e-5 * np.linalg.norm(expected)
 
 
+def test_the_network_normalises_bytes_itself_to_the_same_bit(backbone, monkeypatch):
+    X = np.concatenate([photograph(), photograph()[..., ::-1]])
+    expected = features(backbone, X)
+    assert backbone._run_bytes is not None
+    monkeypatch.setattr(backbone, "_run_bytes", None)
+    np.testing.assert_array_equal(features(backbone, X), expected)
+    np.testing.assert_array_equal(features(backbone, X[1:]), expected[1:])
+
+
+@pytest.mark.parametrize("absent", [("openvino",), ("openvino", "onnxruntime")], ids=str)
+def test_other_runtimes_normalise_bytes_too(backbone, monkeypatch, absent):
+    pytest.importorskip("torch" if len(absent) == 2 else "onnxruntime")
+    X = photograph()
+    expected = features(backbone, X)
+    for name in absent:
+        monkeypatch.setitem(sys.modules, name, None)
+    other = EfficientNetLite(views=1)
+    other.restore(backbone.state())
+    found = features(other, X)
+    assert np.linalg.norm(found - expected) < 1e-5 * np.linalg.norm(expected)
+
+
 def test_features_on_a_device_of_torch_are_the_same(backbone):
     torch = pytest.importorskip("torch")
     other = EfficientNetLite(views=1)

@@ -276,6 +276,13 @@ def test_saved_state_holds_the_standardisation_and_not_the_network():
     assert backbone.referred_mb == 0
 
 
+def test_a_network_normalises_bytes_itself_only_where_that_rounds_alike():
+    backbone = fitted()
+    assert backbone._run_bytes is None
+    backbone.deviation = np.full((3, 1, 1), 0.25 / 255, np.float32)
+    assert backbone._with_bytes(backbone._runtimes[SIZE]) is not None
+
+
 def test_copies_share_the_network_and_nothing_else():
     one = fitted()
     two = copy.deepcopy(one)

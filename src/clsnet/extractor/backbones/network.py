@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, ClassVar, Self
 
@@ -14,12 +14,20 @@ from clsnet.arrays.devices import CPU, Array, device_of, namespace, to_device, t
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones.base import Backbone
 from clsnet.extractor.backbones.convolution import MisfitError
+from clsnet.extractor.backbones.pixels import (
+    FLOAT,
+    as_images,
+    is_exact,
+    normalised,
+    write_normalised,
+)
 from clsnet.extractor.backbones.resizing import resized, resizing_matrix
 from clsnet.extractor.backbones.scales import shipped_scales
-from clsnet.extractor.backbones.tapped import TAPS, Tapped
+from clsnet.extractor.backbones.tapped import TAPS, Run, Tapped
 from clsnet.extractor.backbones.views import VIEWS, in_turn, views, write_views
 from clsnet.extractor.backbones.weights import fingerprint
 from clsnet.extractor.graph import Graph
+from clsnet.extractor.runtime.graph_runtime import GraphRuntime
 from clsnet.extractor.runtime.threads import n_threads
 from clsnet.images.dead_leaves import dead_leaves
 from clsnet.memory import MEGABYTE
@@ -28,9 +36,7 @@ from clsnet.storage.schema import Kind, Misfit, check_arrays, one_of, text, whol
 __all__ = ["TAPS", "Network"]
 
 N_LEAVES = 64
-SLACK = 0.01
 USUAL_SIZE = 224  # of larger images, fewer are taken at once
-FLOAT = 1  # the number of float32 among the types of ONNX
 
 
 class Network(Backbone):
@@ -105,6 +111,7 @@ class Network(Backbone):
         if tapped.taps == "many":
             self._tapped[size * 3 // 2] = tapped.without_cells()
         self._runtimes = {size: each.runtime(size) for size, each in self._tapped.items()}
+        self._run_bytes = self._with_bytes(self._runtimes[size])
 
     @classmethod
     def restored(
@@ -198,7 +205,7 @@ class Network(Backbone):
             x = resized(xp.astype(x, xp.float32), size, size)
         factor, shift = (to_device(value, device) for value in self._affine(white))
         if device == CPU:
-            return _affine(x, factor, shift)
+            return normalised(x, factor, shift)
         x = xp.astype(x, xp.float32) * factor  # grey becomes three channels
         x += shift
         return x
@@ -280,7 +287,7 @@ class Network(Backbone):
             step = max(1, int(rows * min(1, (USUAL_SIZE / size) ** 2)) // number)
             means = []
             for start in range(0, max(1, len(X)), step):
-                v = run(self._seen(X[start : start + step], size))
+                v = self._answers(X[start : start + step], size, number, run)
                 root = xp.sign(v) * xp.sqrt(xp.abs(v))
                 means.append(
                     xp.mean(xp.reshape(root, (len(v) // number, number, v.shape[1])), axis=1)
@@ -288,18 +295,29 @@ class Network(Backbone):
             parts.append(xp.concat(means))
         return xp.concat(parts, axis=1)
 
-    def _seen(self, X: Array, size: int) -> Array | Iterator[Array]:
-        """Return the views of each image in turn, normalised.
+    def _answers(self, X: Array, size: int, number: int, run: Run) -> Array:
+        """Return the pooled outputs for the views of each image in turn.
 
-        On a CPU a few are made when the network asks for them. They stay in the processor's cache
-        then, and normalising takes a fraction of the time.
+        On a CPU the network normalises bytes itself, where the result is the same to the last bit.
+        Other images are normalised a few at a time, when the network asks for them. They stay in
+        the processor's cache then, which takes a fraction of the time.
         """
-        number = self._n_views(size)
+        whole = X.shape[1:] == (3, self.size, self.size) and size == self.size and number <= 2
+        if whole and self._run_bytes and device_of(X) == CPU and X.dtype == np.uint8:
+            return self._run_bytes(in_turn(views(X, number)))
         if device_of(X) != CPU or len(X) <= 1:
-            return in_turn(views(self.normalised(X, size), number))
+            return run(in_turn(views(self.normalised(X, size), number)))
         few = max(number, n_threads())  # crops are resized in threads
         parts = (X[start : start + few] for start in range(0, len(X), few))
-        return chain.from_iterable(in_turn(views(self.normalised(x, size), number)) for x in parts)
+        seen = (in_turn(views(self.normalised(part, size), number)) for part in parts)
+        return run(chain.from_iterable(seen))
+
+    def _with_bytes(self, run: Run) -> Run | None:
+        """Return the network with normalisation before it, if nothing is rounded otherwise then."""
+        factor, shift = self._affine(255)
+        if not isinstance(run, GraphRuntime) or not is_exact(factor):
+            return None
+        return run.after(functools.partial(write_normalised, factor=factor, shift=shift))
 
     def _n_views(self, size: int) -> int:
         return self.views if size == self.size else min(self.views, 2)
@@ -307,47 +325,6 @@ class Network(Backbone):
     def _affine(self, white: int) -> tuple[np.ndarray, np.ndarray]:
         """Return what normalises pixels: a factor, and what is added after it."""
         return 1 / (white * self.deviation), -self.mean / self.deviation
-
-
-def as_images(X: np.ndarray, who: str) -> np.ndarray:
-    """Return a copy of images: bytes as bytes, fractions of one in float32.
-
-    Parameters
-    ----------
-    X
-        Images, or what an error is about.
-    who
-        Needs them, as an error says.
-
-    Examples
-    --------
-    >>> as_images(np.zeros((5, 4)), "the network")
-    Traceback (most recent call last):
-        ...
-    clsnet.errors.ClsnetError: the network needs images, (n, h, w) or (n, 3, h, w), not an array \
-of shape (5, 4).
-    """
-    if X.ndim not in (3, 4) or (X.ndim == 4 and X.shape[1] not in (1, 3)):
-        raise ClsnetError(
-            f"{who} needs images, (n, h, w) or (n, 3, h, w), not an array of shape {X.shape}."
-        )
-    fractions = np.issubdtype(X.dtype, np.floating)
-    white = 1 if fractions else 255
-    if X.dtype != np.uint8 and X.size and not -SLACK <= X.min() <= X.max() <= white + SLACK:
-        raise ClsnetError(
-            f"{who} needs images of 0 to 255 as integers, or of 0 to 1 as fractions, "
-            f"not {X.dtype} of {X.min():.4g} to {X.max():.4g}."
-        )
-    return np.array(X, dtype=np.float32 if fractions else np.uint8)
-
-
-def _affine(x: np.ndarray, factor: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """Return ``x * factor + shift`` in float32, an image at a time, as one fits into a cache."""
-    out = np.empty((len(x), len(factor), *x.shape[2:]), np.float32)
-    for image, normalised in zip(x, out, strict=True):
-        np.multiply(image, factor, out=normalised)
-        normalised += shift
-    return out
 
 
 def _coloured_leaves() -> np.ndarray:

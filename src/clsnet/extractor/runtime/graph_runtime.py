@@ -18,6 +18,7 @@ from clsnet.extractor.runtime.onnx_runtime import InONNXRuntime
 from clsnet.extractor.runtime.openvino import InOpenVINO
 
 RunArray = Callable[[Array], Array]
+Write = Callable[[Graph, str], str]
 
 
 class GraphRuntime:
@@ -33,11 +34,14 @@ class GraphRuntime:
         Writes the network into a graph, from normalised images to one row of features each.
     size
         Side length of the images.
+    before
+        Writes what comes before the network, from images as bytes to normalised ones.
     """
 
-    def __init__(self, write: Callable[[Graph, str], str], size: int) -> None:
+    def __init__(self, write: Write, size: int, before: Write | None = None) -> None:
         self.write = write
         self.size = size
+        self.before = before
         self._runs: dict[Device, RunArray] = {}
         self._lock = threading.Lock()
 
@@ -52,15 +56,21 @@ class GraphRuntime:
     def graph(self) -> Graph:
         """Return the network as a graph for one image."""
         graph = Graph()
-        images = graph.input("images", np.float32, (1, 3, self.size, self.size))
-        graph.output("features", self.write(graph, images))
+        dtype = np.uint8 if self.before else np.float32
+        images = graph.input("images", dtype, (1, 3, self.size, self.size))
+        normalised = self.before(graph, images) if self.before else images
+        graph.output("features", self.write(graph, normalised))
         return graph
+
+    def after(self, before: Write) -> GraphRuntime:
+        """Return the network for images as bytes, which `before` normalises."""
+        return GraphRuntime(self.write, self.size, before)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> GraphRuntime:
         return self
 
     def __reduce__(self) -> tuple[type[GraphRuntime], tuple[Any, ...]]:
-        return GraphRuntime, (self.write, self.size)
+        return GraphRuntime, (self.write, self.size, self.before)
 
 
 def _compiled(graph: Graph, device: Device) -> RunArray:

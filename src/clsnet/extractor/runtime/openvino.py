@@ -68,7 +68,8 @@ class InOpenVINO:
         for _ in range(2 * threads):
             self._free.put(compiled.create_infer_request())
         with _FIRST:
-            self(np.zeros(tuple(compiled.input(0).shape), dtype=np.float32))
+            image = compiled.input(0)
+            self(np.zeros(tuple(image.shape), image.get_element_type().to_dtype()))
 
     def __call__(self, images: Iterable[np.ndarray]) -> np.ndarray:
         """Run the network; while it answers some images, the next may be made."""

@@ -124,6 +124,7 @@ OPERATORS: Mapping[str, Operator] = {
     "Abs": torch.abs,
     "Add": torch.add,
     "AveragePool": _average_pool,
+    "Cast": lambda x, to: x.float(),
     "Clip": torch.clamp,
     "Concat": _concat,
     "Conv": _conv,

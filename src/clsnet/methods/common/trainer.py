@@ -21,7 +21,7 @@ from clsnet.errors import ClsnetError
 from clsnet.estimator import CLSNet
 from clsnet.estimator.features import new_extractor
 from clsnet.extractor import Extractor
-from clsnet.extractor.backbones.network import as_images
+from clsnet.extractor.backbones.pixels import as_images
 from clsnet.extractor.backbones.weights import read_about
 from clsnet.images import Samples
 from clsnet.memory import MEGABYTE, MemoryUse
