@@ -29,6 +29,7 @@ import numpy as np
 from clsnet.cli import share_cores
 from clsnet.evaluation.store import environment
 from clsnet.extractor.backbones.efficientnet_lite import EfficientNetLite
+from clsnet.extractor.backbones.tapped import TEXTURED
 from clsnet.extractor.runtime.threads import n_threads
 from clsnet.images import Images
 from clsnet.images.decode import decode
@@ -72,7 +73,7 @@ def network(images: np.ndarray, batch: int) -> Callable[[], None]:
     """Return what runs the network alone over all images, as `learn` does with a batch of 1."""
     import openvino
 
-    backbone = EfficientNetLite("last", views=1)
+    backbone = EfficientNetLite(TEXTURED, views=1)
     x, threads, core = backbone.normalised(images), n_threads(), openvino.Core()
     [runtime] = backbone._runtimes.values()
     model = core.read_model(runtime.graph().serialised())
@@ -128,7 +129,7 @@ def main() -> None:
     photos = chosen(options.folder)
     paths = [path for each in photos.values() for path in each]
     some = paths[:: len(paths) // ALONE][:ALONE]
-    images = np.asarray(Images(some, EfficientNetLite("last", views=1).size))
+    images = np.asarray(Images(some, EfficientNetLite(TEXTURED, views=1).size))
     networks = {batch: network(images, batch) for batch in BATCHES}
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(temporary)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from clsnet.extractor.backbones.efficientnet_lite import (
-    TEXTURED,
     EfficientNetLite,
     EfficientNetLite1,
     EfficientNetLite2,
 )
 from clsnet.extractor.backbones.scales import SHIPPED
+from clsnet.extractor.backbones.tapped import TEXTURED
 from clsnet.storage.tensors import as_bytes
 
 

@@ -3,8 +3,9 @@ import pytest
 
 from clsnet.errors import ClsnetError
 from clsnet.extractor.backbones.convolution import Map
-from clsnet.extractor.backbones.efficientnet_lite import TEXTURED, EfficientNetLite
+from clsnet.extractor.backbones.efficientnet_lite import EfficientNetLite
 from clsnet.extractor.backbones.scales import shipped_scales
+from clsnet.extractor.backbones.tapped import TEXTURED
 from clsnet.extractor.backbones.textures import (
     CHANNELS,
     LEAST,

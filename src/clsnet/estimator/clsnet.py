@@ -62,8 +62,9 @@ class CLSNet(
         classifier keeps; photographs by EfficientNet-Lite0; smaller images by whitened patches.
     taps, views
         Of a network named by `backbone`: whether features are taken at ``"several"`` depths,
-        ``"many"`` (at two scales too), or from the ``"last"`` layer, as in the paper; and over how
-        many views of an image they are averaged: 1, 2 with its mirror image, or 8 with crops.
+        ``"many"`` (at two scales too), or from the ``"last"`` layer, as in the paper; those of
+        EfficientNet-Lite0 may be ``"textured"``, the last layer and textures. And over how many
+        views of an image they are averaged: 1, 2 with its mirror image, or 8 with crops.
         ``"auto"`` is ``"many"`` and 8 in the preset ``"best"``, else ``"several"`` and 2.
     connection
         What the classifier sees: ``"Z"`` the backbone's output, ``"G"`` random nodes of it,

@@ -15,12 +15,12 @@ from clsnet.classifier.sums import PRECISIONS
 from clsnet.estimator.presets import PRESETS
 from clsnet.extractor import Augmentation, Backbone
 from clsnet.extractor.augmentation import ACTIVATIONS, CONNECTIONS
-from clsnet.extractor.backbones.network import TAPS
+from clsnet.extractor.backbones.tapped import TAPS, TEXTURED
 from clsnet.extractor.backbones.views import VIEWS
 
 PARAMETERS: dict[str, list[Any]] = {
     "backbone": [str, Backbone, callable],
-    "taps": [StrOptions({"auto", *TAPS})],
+    "taps": [StrOptions({"auto", *TAPS, TEXTURED})],
     "views": [StrOptions({"auto"}), Options(Integral, set(VIEWS))],
     "connection": [StrOptions({"auto", *CONNECTIONS})],
     "groups": [Interval(Integral, 1, None, closed="left")],

@@ -11,8 +11,9 @@ import numpy as np
 from clsnet.errors import ClsnetError
 from clsnet.extractor import Augmentation, Backbone, Extractor, Identity
 from clsnet.extractor.backbones import resolve_backbone
-from clsnet.extractor.backbones.efficientnet_lite import TEXTURED, EfficientNetLite
+from clsnet.extractor.backbones.efficientnet_lite import EfficientNetLite
 from clsnet.extractor.backbones.network import Network
+from clsnet.extractor.backbones.tapped import TEXTURED
 from clsnet.model import Model
 from clsnet.photos.predicting import of_photos
 from clsnet.photos.presets import PRESETS, called

@@ -21,7 +21,7 @@ from clsnet.extractor.backbones.convolution import (
     check_shapes,
 )
 from clsnet.extractor.backbones.network import Network
-from clsnet.extractor.backbones.tapped import TAPS, TappedGraph, write_mean
+from clsnet.extractor.backbones.tapped import TAPS, TEXTURED, TappedGraph, write_mean
 from clsnet.extractor.backbones.textures import (
     DIRECTIONS,
     shipped_textures,
@@ -44,7 +44,6 @@ STAGES = (  # kernel, stride, expansion, channels, blocks
     (3, 1, 6, 320, 1),
 )
 FIRST_TAPPED_STAGE = 2
-TEXTURED = "textured"
 TEXTURED_STAGE = 3  # its map has a side of a sixteenth
 
 

@@ -33,8 +33,6 @@ from clsnet.images.dead_leaves import dead_leaves
 from clsnet.memory import MEGABYTE
 from clsnet.storage.schema import Kind, Misfit, check_arrays, one_of, text, whole
 
-__all__ = ["TAPS", "Network"]
-
 N_LEAVES = 64
 USUAL_SIZE = 224  # of larger images, fewer are taken at once
 

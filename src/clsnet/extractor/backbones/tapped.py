@@ -18,6 +18,7 @@ from clsnet.extractor.graph import Graph
 from clsnet.extractor.runtime.graph_runtime import GraphRuntime
 
 TAPS = ("several", "many", "last")
+TEXTURED = "textured"  # the last layer, and textures, of networks whose textures are known
 
 
 class Run(Protocol):
@@ -108,7 +109,8 @@ class TappedGraph(abc.ABC):
 def check_taps(taps: str, more: tuple[str, ...] = ()) -> None:
     """Refuse depths that do not exist."""
     if taps not in (*TAPS, *more):
-        raise ClsnetError(f"unknown taps {taps!r}: use 'several', 'many' or 'last'.")
+        *others, last = map(repr, (*TAPS, *more))
+        raise ClsnetError(f"unknown taps {taps!r}: use {', '.join(others)} or {last}.")
 
 
 def write_mean(graph: Graph, x: str) -> str:
