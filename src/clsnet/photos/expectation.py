@@ -1,8 +1,8 @@
 """Estimating the accuracy on new photos, from sums alone.
 
-Scores of new photos of a class are drawn from a Gaussian with the leave-one-out mean and covariance
-of the class's own photos. All classes known now take part, whenever they were learned; forgotten
-classes do not.
+Scores of new photos of a class are drawn from Student's t distribution with the leave-one-out mean
+of the class's own photos and a multiple of their covariance. All classes known now take part,
+whenever they were learned; forgotten classes do not.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from clsnet.photos.interval import wilson
 from clsnet.storage.schema import Kind, listed, mapped, number, record, row, text
 
 ENOUGH = 5  # photos of a class, to say something about it
-WIDER = 1.15  # deviations of real scores over those of the Gaussian: their tails are heavier
+WIDER = 1.22  # deviations of what is drawn over those of scores left out
+FREEDOM = 5  # degrees of freedom: real scores have heavier tails than a Gaussian
 DRAWS = 8000
 MOST_CLASSES = 100  # that are drawn from; all compete
 PAIRS = 20  # that are noted
 PERCENT = (np.arange(100) + 0.5) / 100
 DIGITS = 6
-ROUNDS = 40  # of the search for a temperature
+ROUNDS = 30  # of the search for a temperature
 ROUNDING = 1e-7
-GOLDEN = (5**0.5 - 1) / 2
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class Expectation:
     best
         Percentiles 0.5, 1.5, ... 99.5 of the highest score of a photo.
     temperature
-        The softmax temperature with the least log loss.
+        The softmax temperature at which the probabilities of the answers are, on average, the share
+        of right ones.
     """
 
     right: dict[str, float] = field(default_factory=dict)
@@ -101,20 +102,19 @@ def expected(classifier: AnalyticClassifier) -> Expectation | None:
         for other in np.flatnonzero(shares).tolist()
         if labels[other] != label
     ]
-    own = {label: labels.index(label) for label in drawn}
     hits = {
-        label: round(float((part.argmax(axis=1) == own[label]).mean()), DIGITS)
+        label: round(float((part.argmax(axis=1) == labels.index(label)).mean()), DIGITS)
         for label, part in drawn.items()
     }
+    sizes = [counts[label] for label in drawn]
     scores = np.concatenate(list(drawn.values()))
-    times = len(scores) // len(drawn)
-    column = np.repeat(list(own.values()), times)
-    weights = np.repeat([counts[label] for label in drawn], times)
+    weights = np.repeat(sizes, len(scores) // len(drawn))
+    share = float(np.average(list(hits.values()), weights=sizes))
     return Expectation(
         hits,
         sorted(pairs, key=lambda pair: (-pair[2] * counts[pair[0]], *pair[:2]))[:PAIRS],
         np.round(np.quantile(scores.max(axis=1), PERCENT), DIGITS).tolist(),
-        _temperature(scores, column, weights),
+        _temperature(scores, weights, share),
     )
 
 
@@ -126,9 +126,11 @@ def drawn_scores(classifier: AnalyticClassifier) -> dict[str, np.ndarray]:
         return {}
     step = -(-len(enough) // MOST_CLASSES)
     enough = enough[::step]
-    random = np.random.RandomState(0).standard_normal((max(DRAWS // len(enough), 64), len(counts)))
+    random, n = np.random.RandomState(0), max(DRAWS // len(enough), 64)
+    offsets = WIDER * random.standard_normal((n, len(counts)))
+    offsets *= np.sqrt((FREEDOM - 2) / random.chisquare(FREEDOM, (n, 1)))
     return {
-        label: mean + WIDER * random @ _root(covariance).T
+        label: mean + offsets @ _root(covariance).T
         for label, (mean, covariance) in zip(
             enough, left_out_moments(classifier, enough), strict=True
         )
@@ -165,26 +167,16 @@ def _root(covariance: np.ndarray) -> np.ndarray:
         raise ClsnetError(NO_SUMS) from None
 
 
-def _temperature(scores: np.ndarray, own: np.ndarray, weights: np.ndarray) -> float:
-    """Return the temperature with the least log loss, by a golden-section search."""
+def _temperature(scores: np.ndarray, weights: np.ndarray, share: float) -> float:
+    """Return the temperature at which the highest probabilities average to a share, by bisection."""
     columns = np.ascontiguousarray(scores.T)  # far fewer than rows: sums go along the rows
-
-    def loss(logarithm: float) -> float:
-        scaled = columns / np.exp(logarithm)
-        chances = np.exp(scaled - scaled.max(axis=0))
-        chances = chances[own, np.arange(len(own))] / chances.sum(axis=0)
-        return float(weights @ -np.log(np.maximum(chances, np.finfo(float).tiny)))
-
+    columns -= columns.max(axis=0)
     low, high = np.log(LEAST_NOISE), np.log(MOST)
-    near, far = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-    lower, upper = loss(near), loss(far)
     for _ in range(ROUNDS):
-        if lower < upper:
-            high, far, upper = far, near, lower
-            near = high - GOLDEN * (high - low)
-            lower = loss(near)
+        middle = (low + high) / 2
+        highest = 1 / np.exp(columns / np.exp(middle)).sum(axis=0)
+        if np.average(highest, weights=weights) > share:
+            low = middle
         else:
-            low, near, lower = near, far, upper
-            far = low + GOLDEN * (high - low)
-            upper = loss(far)
+            high = middle
     return round(float(np.exp((low + high) / 2)), DIGITS)
