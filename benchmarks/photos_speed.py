@@ -1,12 +1,12 @@
 """Times of the photo tool: learning beside the network alone, a cold start, the help.
 
-    python benchmarks/photos_speed.py DIR [--out results/bench/photos_speed.json]
+    python benchmarks/photos_speed.py DIR NAME [--out results/bench/photos_speed.json]
 
 DIR holds one folder of photos for each class. A new model learns 1,000 of them, from their files to
 the file of the model. The same network runs alone in OpenVINO, with the same settings and the batch
 that suits it best, over photos that are decoded already. Both take turns, and so does decoding. CPU
 time, summed over cores, is told beside the time by the clock: other work on the machine disturbs it
-less.
+less. The result is added to the file under NAME.
 """
 
 from __future__ import annotations
@@ -40,8 +40,15 @@ PHOTOS = 1000
 ALONE = 240  # photos that the network alone and decoding are timed on
 BATCHES = (1, 4, 16)
 STARTS = 5
-LEAST = {"learn_rate_over_network_in_cpu_time": 0.7}
-LIMITS = {"predict_one_photo_s": 0.5, "help_s": 0.3}
+SHOWN = (
+    "network, ms",
+    "decoding, ms",
+    "learn, ms",
+    "learn over network",
+    "same, by the clock",
+    "limit of decoding",
+    "predict one photo, s",
+)
 
 COLD = """
 import sys, time
@@ -121,6 +128,7 @@ def timed(run: list[str]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="DIR")
+    parser.add_argument("name", metavar="NAME")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=Path("results/bench/photos_speed.json"))
     options = parser.parse_args()
@@ -145,40 +153,35 @@ def main() -> None:
             cold, cold_cores = zip(*(cold_s(str(model), photo) for _ in range(STARTS)), strict=True)
             rounds.append(
                 {
-                    "network_ms": network_ms,
-                    "network_cpu_ms": network_cpu_ms,
-                    "best_batch": fastest,
-                    "decoding_cpu_ms": decoding_cpu_ms,
-                    "learn_ms": learn_ms,
-                    "learn_cpu_ms": learn_cpu_ms,
-                    "learn_rate_over_network": network_ms / learn_ms,
-                    "learn_rate_over_network_in_cpu_time": network_cpu_ms / learn_cpu_ms,
-                    "most_that_decoding_leaves": network_cpu_ms
-                    / (network_cpu_ms + decoding_cpu_ms),
-                    "predict_one_photo_s": statistics.median(cold),
-                    "predict_one_photo_fastest_s": min(cold),
-                    "predict_one_photo_cpu_s": statistics.median(cold_cores),
-                    "help_s": statistics.median(timed([command, "--help"]) for _ in range(STARTS)),
-                    "load_of_the_machine": os.getloadavg()[0],
+                    "network, ms": network_cpu_ms,
+                    "decoding, ms": decoding_cpu_ms,
+                    "learn, ms": learn_cpu_ms,
+                    "learn over network": network_cpu_ms / learn_cpu_ms,
+                    "same, by the clock": network_ms / learn_ms,
+                    "limit of decoding": network_cpu_ms / (network_cpu_ms + decoding_cpu_ms),
+                    "predict one photo, s": statistics.median(cold),
+                    "same, CPU time": statistics.median(cold_cores),
+                    "clsnet --help, s": statistics.median(
+                        timed([command, "--help"]) for _ in range(STARTS)
+                    ),
+                    "batch of the network alone": fastest,
+                    "load of the machine": os.getloadavg()[0],
                 }
             )
             print(rounds[-1], flush=True)
     medians = {name: statistics.median(each[name] for each in rounds) for name in rounds[0]}
-    found = {
-        "command": "python benchmarks/photos_speed.py DIR",
-        **medians,
-        "limits": LIMITS,
-        "least": LEAST,
-        "rounds": rounds,
-        "photos": len(paths),
-        "note": "Milliseconds are per photo. `learn` includes finding, reading and decoding the "
-        "photos, compiling the network, estimates, doubts and the model's file. One photo: the "
-        "command after its imports, which read the model and the network's weights.",
-        "environment": environment(),
+    details = {"rounds": rounds, "photos": len(paths), "environment": environment()}
+    old = json.loads(options.out.read_text()) if options.out.exists() else {}
+    new = {
+        "table": {
+            **old.get("table", {}),
+            options.name: {name: round(medians[name], 4) for name in SHOWN},
+        },
+        "details": {**old.get("details", {}), options.name: details},
     }
-    print(json.dumps(medians, indent=1))
+    print(json.dumps(new["table"], indent=1))
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(found, indent=1) + "\n")
+    options.out.write_text(json.dumps(new, indent=1) + "\n")
 
 
 if __name__ == "__main__":
