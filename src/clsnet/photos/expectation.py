@@ -168,7 +168,7 @@ def _root(covariance: np.ndarray) -> np.ndarray:
 
 
 def _temperature(scores: np.ndarray, weights: np.ndarray, share: float) -> float:
-    """Return the temperature at which the highest probabilities average to a share, by bisection."""
+    """Return by bisection the temperature at which the highest probabilities average to a share."""
     columns = np.ascontiguousarray(scores.T)  # far fewer than rows: sums go along the rows
     columns -= columns.max(axis=0)
     low, high = np.log(LEAST_NOISE), np.log(MOST)
