@@ -7,6 +7,7 @@ import pytest
 from clsnet import __version__
 from clsnet.cli.app import app
 from clsnet.data import datasets
+from clsnet.methods.ewc import EWC
 from clsnet.methods.registry import methods
 
 COMMANDS = sorted(command.name or command.callback.__name__ for command in app.registered_commands)
@@ -78,6 +79,26 @@ def test_methods_are_listed(run_warm):
     for method in methods().values():
         assert method.name in done.out
         assert method.family in done.out
+
+
+def test_a_method_is_told_with_its_reference_forms_and_options(run_warm):
+    done = run_warm("methods", "ewc", "ncm")
+    assert done.status == 0
+    ewc, ncm = done.out.split("\nncm ")
+    assert "Kirkpatrick et al." in ewc
+    assert "--backbone NAME --option form=tuned" in " ".join(ewc.split())
+    [strength] = [line for line in ewc.splitlines() if line.startswith("strength")]
+    assert " ".join(strength.split()) == f"strength {EWC().strength} a number of 0 or more"
+    assert "form=tuned" not in ncm
+    assert "strength" not in ncm
+
+
+def test_a_method_that_does_not_exist_is_answered_with_the_nearest(run_warm):
+    done = run_warm("methods", "ewc", "rampac")
+    assert (done.status, done.out) == (2, "")
+    assert done.err == (
+        "clsnet: unknown method 'rampac'; did you mean 'ranpac'? See: clsnet methods\n"
+    )
 
 
 def test_data_sets_are_listed(run_warm):

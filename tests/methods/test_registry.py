@@ -5,7 +5,7 @@ import pytest
 
 from clsnet.checks import check_method
 from clsnet.errors import ClsnetError
-from clsnet.methods import Method, check_options, get_method, methods
+from clsnet.methods import Method, check_options, get_method, known_options, methods
 from clsnet.pretraining.joint_finetuned import METHOD as JOINT_FINETUNED
 
 OUTSIDE = """
@@ -156,8 +156,17 @@ def test_the_nearest_name_is_suggested():
 @pytest.mark.parametrize(
     ("name", "options", "reason"),
     [
-        ("ewc", {"strenght": 1.0}, "the method 'ewc' has no option 'strenght'"),
-        ("clsnet", {"rigde": 1.0}, "the method 'clsnet' has no option 'rigde'"),
+        (
+            "ewc",
+            {"strenght": 1.0},
+            "the method 'ewc' has no option 'strenght'; did you mean 'strength'? See: clsnet "
+            "methods ewc",
+        ),
+        (
+            "clsnet",
+            {"rigde": 1.0},
+            "the method 'clsnet' has no option 'rigde'; did you mean 'ridge'? See",
+        ),
         ("slda", {"rigde": 1.0}, "the method 'slda' has no option 'rigde'"),
         ("slda", {"ridge": 1.0}, "the method 'slda' has no option 'ridge'"),
         ("ncm", {"retain": "classes"}, "the method 'ncm' has no option 'retain'"),
@@ -189,6 +198,16 @@ def test_an_option_that_a_method_cannot_have_is_refused(name, options, reason):
         check_options(get_method(name), options)
     assert str(caught.value).startswith(reason)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", sorted(methods()))
+def test_every_option_that_is_known_can_be_given_its_default(name):
+    method = get_method(name)
+    known = known_options(method)
+    assert set(method.grid) <= set(known)
+    assert not {"seed", "preset", "backbone", "cache"} & set(known)
+    for option, default in known.items():
+        method.build(0, **{option: default})
 
 
 @pytest.mark.parametrize(

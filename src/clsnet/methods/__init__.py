@@ -1,7 +1,7 @@
 """The compared methods, one small file each. Listing them imports none of them."""
 
 from clsnet.methods.learner import ExtractorLearner, Learner, OrderFree, SelfChecking
-from clsnet.methods.options import check_options
+from clsnet.methods.options import check_options, known_options
 from clsnet.methods.registry import Method, get_method, methods
 
 __all__ = [
@@ -12,5 +12,6 @@ __all__ = [
     "SelfChecking",
     "check_options",
     "get_method",
+    "known_options",
     "methods",
 ]

@@ -50,6 +50,8 @@ class Option:
     def __str__(self) -> str:
         if self.among is not None:
             return " or ".join(map(repr, self.among))
+        if self.least is None and self.above is None:
+            return ""
         what = "numbers" if isinstance(self.default, Sequence) else "a number"
         if self.above is not None:
             return f"{what} above {self.above}"

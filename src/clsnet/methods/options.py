@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import typing
 from collections.abc import Callable
@@ -11,6 +12,9 @@ from clsnet.errors import ClsnetError
 from clsnet.methods.declared_options import KINDS, fits
 from clsnet.methods.learner import SelfChecking
 from clsnet.methods.registry import Method
+
+# Options of methods that `clsnet bench` sets by options of its own.
+OF_THE_COMMAND = ("seed", "random_state", "preset", "backbone", "cache")
 
 
 def check_options(method: Method, options: dict[str, Any], preset: str | None = None) -> None:
@@ -25,7 +29,7 @@ def check_options(method: Method, options: dict[str, Any], preset: str | None = 
     >>> check_options(get_method("ncm"), {"shrinkage": 10})
     Traceback (most recent call last):
         ...
-    clsnet.errors.ClsnetError: the method 'ncm' has no option 'shrinkage'
+    clsnet.errors.ClsnetError: the method 'ncm' has no option 'shrinkage'. See: clsnet methods ncm
     >>> check_options(get_method("slda"), {"shrinkage": "much"})
     Traceback (most recent call last):
         ...
@@ -37,7 +41,7 @@ def check_options(method: Method, options: dict[str, Any], preset: str | None = 
             method.build(0, **{name: value})
         except TypeError as error:
             if f"unexpected keyword argument '{name}'" in str(error):
-                raise ClsnetError(f"the method {method.name!r} has no option {name!r}") from None
+                raise ClsnetError(_no_option(method, name)) from None
             wrong: str | None = f": {error}"
         except ValueError:
             wrong = None  # another option may make it right
@@ -54,6 +58,33 @@ def check_options(method: Method, options: dict[str, Any], preset: str | None = 
     except (TypeError, ValueError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise ClsnetError(f"the method {method.name!r}: {reason}") from None
+
+
+def known_options(method: Method) -> dict[str, Any]:
+    """Return the options that ``clsnet bench --option`` can set, each with its default.
+
+    Those that the command has options of its own for are left out, such as the seed.
+
+    Examples
+    --------
+    >>> from clsnet.methods import get_method
+    >>> known_options(get_method("slda"))["shrinkage"]
+    1e-06
+    """
+    learner: Any = method.build()
+    if hasattr(learner, "get_params"):
+        found: dict[str, Any] = learner.get_params(deep=False)
+    else:
+        arguments = inspect.signature(method.load()).parameters.values()
+        found = {one.name: one.default for one in arguments if one.default is not one.empty}
+    return {name: default for name, default in found.items() if name not in OF_THE_COMMAND}
+
+
+def _no_option(method: Method, name: str) -> str:
+    near = difflib.get_close_matches(name, known_options(method), n=1)
+    meant = f"; did you mean {near[0]!r}?" if near else "."
+    who = f"the method {method.name!r}"
+    return f"{who} has no option {name!r}{meant} See: clsnet methods {method.name}"
 
 
 def _hints(maker: Callable[..., Any]) -> dict[str, Any]:
