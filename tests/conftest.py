@@ -78,9 +78,11 @@ def run_clsnet() -> Callable[..., Finished]:
     return run
 
 
-# Imports take seconds in all; this process does them once, and every command is a fork of it.
+# Imports take seconds; this process does them once, and every command is a fork of it.
 WARM = """
-import json, os, sys, tempfile, traceback
+import contextlib, json, os, sys, tempfile, traceback
+with contextlib.suppress(ImportError):
+    import torch
 from clsnet import CLSNet
 from clsnet.cli import main
 import clsnet.cli.app, clsnet.evaluation.pool, clsnet.photos
