@@ -1,5 +1,7 @@
 import copy
+import os
 import pickle
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -132,6 +134,21 @@ def test_an_image_that_cannot_be_made_stops_the_others(only, two_threads, name):
     np.testing.assert_array_equal(run(X), whole)
 
 
+def test_an_interrupt_waits_for_what_runs(two_threads, monkeypatch):
+    run = InOpenVINO(GraphRuntime(Every(), SIZE).graph().serialised())
+    finish, interrupts = run._finish, [KeyboardInterrupt] * 3
+
+    def interrupted(running):
+        if interrupts:
+            raise interrupts.pop()
+        finish(running)
+
+    monkeypatch.setattr(run, "_finish", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(X)
+    assert run._free.qsize() == 2 * n_threads()
+
+
 def test_tensors_are_answered_by_torch_where_they_are(expected, monkeypatch):
     torch = pytest.importorskip("torch")
     run = GraphRuntime(Every(), SIZE)
@@ -148,6 +165,24 @@ def test_openvino_comes_first_then_onnx_runtime(monkeypatch):
     assert isinstance(graph_runtime._compiled(graph, "cpu"), InOpenVINO)
     monkeypatch.setitem(sys.modules, "openvino", None)
     assert isinstance(graph_runtime._compiled(graph, "cpu"), InONNXRuntime)
+
+
+def test_onnx_runtime_reports_to_nobody(tmp_path):
+    pytest.importorskip("onnxruntime")
+    code = """
+from clsnet.extractor.runtime.onnx_runtime import import_onnxruntime
+print(import_onnxruntime().get_available_providers())
+"""
+    environment = {name: v for name, v in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**environment, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "CPUExecutionProvider" in done.stdout
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_no_runtime_names_the_extra(only):

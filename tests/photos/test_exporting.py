@@ -160,9 +160,13 @@ def test_a_model_that_forgot_everything_is_refused(model, tmp_path):
 
 def test_the_model_itself_is_not_overwritten(model):
     before = model.read_bytes()
-    with pytest.raises(ClsnetError, match="it is the model itself"):
+    with pytest.raises(ClsnetError, match=r"name a file that ends with \.onnx"):
         export(model, model)
     assert model.read_bytes() == before
+    same = model.rename(model.with_suffix(".onnx"))
+    with pytest.raises(ClsnetError, match="it is the model itself"):
+        export(same, same)
+    assert same.read_bytes() == before
 
 
 def test_without_the_extra_one_line_names_it(model, tmp_path, monkeypatch):

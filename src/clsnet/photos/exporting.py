@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 from collections.abc import Collection, Sequence
@@ -14,6 +13,7 @@ import numpy as np
 
 from clsnet.errors import ClsnetError
 from clsnet.extractor.graph import Graph
+from clsnet.extractor.runtime.onnx_runtime import import_onnxruntime
 from clsnet.extras import needed
 from clsnet.images.dead_leaves import dead_leaves
 from clsnet.model import Model
@@ -25,6 +25,7 @@ from clsnet.photos.rejection import Rejection
 from clsnet.photos.unscaled import Unscaled
 from clsnet.storage.files import at_home, write_atomically
 
+ENDING = ".onnx"
 OUTPUTS = ("probabilities", "familiarity", "known")
 TOLERANCE = 1e-4
 TRIALS = 3
@@ -82,7 +83,7 @@ def export(
     model
         The file of the model.
     out
-        The ONNX file; an existing file survives any failure.
+        The ONNX file, which ends with ``.onnx``; an existing one survives any failure.
     allow
         Networks that the file may refer to, such as ``"hf:NAME"``; see `clsnet.load`.
 
@@ -95,6 +96,8 @@ def export(
     clsnet.errors.ClsnetError: cannot read /tmp/there-is-none.clsnet: No such file or directory.
     """
     needed("onnx", "export", "export")
+    if not os.fspath(out).lower().endswith(ENDING):
+        raise ClsnetError(f"cannot write {out}: name a file that ends with {ENDING}.")
     taught, target = opened(model, allow), at_home(out)
     if target.resolve() == at_home(model).resolve():
         raise ClsnetError(f"cannot write {out}: it is the model itself; name another file.")
@@ -197,7 +200,7 @@ def _trial_images(size: int) -> np.ndarray:
 def _difference(data: bytes, images: np.ndarray, expected: np.ndarray) -> float | None:
     """Run the file, one image at a time and all at once; refuse it if its answers differ."""
     try:
-        onnxruntime: Any = importlib.import_module("onnxruntime")
+        onnxruntime = import_onnxruntime()
     except ImportError:
         return None
     onnxruntime.set_default_logger_severity(4)

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
 from clsnet.extractor.runtime.threads import n_threads
+
+
+def import_onnxruntime() -> Any:
+    """Import ONNX Runtime without its telemetry, which would send reports to a server.
+
+    It only looks at the environment while it is imported.
+    """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    return importlib.import_module("onnxruntime")
 
 
 class InONNXRuntime:
@@ -21,7 +32,7 @@ class InONNXRuntime:
     """
 
     def __init__(self, model: bytes) -> None:
-        onnxruntime = importlib.import_module("onnxruntime")
+        onnxruntime = import_onnxruntime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 4

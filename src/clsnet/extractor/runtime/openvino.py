@@ -85,8 +85,7 @@ class InOpenVINO:
                 request.set_output_tensor(self._tensor(rows[-1], shared_memory=True))
                 request.start_async()
         finally:
-            while running:
-                self._finish(running)
+            self._finish_all(running)
         return np.concatenate([np.empty((0, self._width), dtype=np.float32), *rows])
 
     def _request(self, running: deque[Running]) -> Any:
@@ -99,8 +98,19 @@ class InOpenVINO:
 
     def _finish(self, running: deque[Running]) -> None:
         """Wait for the image that was begun first."""
-        request, _ = running.popleft()
+        request, _ = running[0]
         try:
             request.wait()
-        finally:
-            self._free.put(request)
+        except Exception:
+            self._free.put(running.popleft()[0])
+            raise
+        self._free.put(running.popleft()[0])
+
+    def _finish_all(self, running: deque[Running]) -> None:
+        """Wait for all images, also after Ctrl-C: OpenVINO still writes to their memory."""
+        try:
+            while running:
+                self._finish(running)
+        except BaseException:
+            self._finish_all(running)
+            raise
