@@ -147,7 +147,7 @@ def png(width: int, height: int) -> bytes:
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 @pytest.mark.parametrize("side", [10_000, 50_000, 2**31 - 1])
 def test_decompression_bombs_are_refused(side):
-    with pytest.raises(Unreadable, match=r"too many|exceeds limit|bomb"):
+    with pytest.raises(Unreadable, match="too many"):
         decode(png(side, side))
 
 

@@ -1,3 +1,4 @@
+import json
 import os
 import socket
 import sys
@@ -41,12 +42,66 @@ def test_names_that_are_no_text_are_found(tmp_path):
     assert os.fsencode(photo.label) == b"cat\xff"
 
 
-def test_hidden_files_and_folders_are_skipped(tmp_path):
+def test_hidden_files_and_folders_are_left_out_and_told(tmp_path):
     put(tmp_path / "cat" / "a.jpg")
+    put(tmp_path / "cat" / ".DS_Store")
+    put(tmp_path / ".profile")
+    assert find(tmp_path).warnings == []
     put(tmp_path / "cat" / "._a.jpg")
+    hidden = tmp_path.resolve() / "cat" / "._a.jpg"
+    assert find(tmp_path).warnings == [f"{hidden} begins with a dot, so it is hidden: left out"]
     put(tmp_path / "cat" / ".thumbs" / "b.jpg")
-    put(tmp_path / ".trash" / "c.jpg")
-    assert labels(find(tmp_path)) == [("cat", "a.jpg")]
+    put(tmp_path / ".net" / "c.jpg")
+    found = find(tmp_path)
+    assert labels(found) == [("cat", "a.jpg")]
+    first = tmp_path.resolve() / ".net"
+    assert found.warnings == [
+        f"3 names begin with a dot, such as {first}, so they are hidden: left out"
+    ]
+
+
+@pytest.fixture
+def closed(tmp_path):
+    """A folder of photos with folders that may not be read."""
+    for name in ("cat/a.jpg", "cat/kittens/b.jpg", "dog/c.jpg"):
+        put(tmp_path / name)
+    for name in ("cat/kittens", "dog"):
+        (tmp_path / name).chmod(0)
+    yield tmp_path
+    for name in ("cat/kittens", "dog"):
+        (tmp_path / name).chmod(0o700)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="folders are closed to others than the user")
+def test_a_folder_that_cannot_be_read_is_told(closed):
+    found, refused = as_nobody(closed)
+    assert found == [
+        f"cannot read the folder {closed / 'cat/kittens'}: Permission denied",
+        f"cannot read the folder {closed / 'dog'}: Permission denied",
+        "1 folder has no photos: dog (Permission denied)",
+    ]
+    assert refused == f"cannot read the folder {closed / 'cat/kittens'}: Permission denied."
+
+
+def as_nobody(folder):
+    """Return what is told of a folder to a user without special rights."""
+    for place in (folder, *folder.parents[:-2]):
+        place.chmod(place.stat().st_mode | 0o055)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        if os.getuid() == 0:
+            os.setuid(65534)
+        try:
+            list(photos_below(folder))
+        except ClsnetError as error:
+            told = [find(folder).warnings, str(error)]
+            os.write(writer, json.dumps(told).encode())
+        os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with os.fdopen(reader) as pipe:
+        return json.loads(pipe.read())
 
 
 def test_accents_name_one_class_however_they_are_encoded(tmp_path):
@@ -145,7 +200,7 @@ def test_photos_that_nothing_installed_reads_are_counted_by_class(tmp_path, no_r
         "cat: 1 .nef file was not read; pip install 'clsnet[formats]'",
         "dog: 12 .cr2 files were not read; pip install 'clsnet[formats]'",
         "dog: 1 .jxl file was not read; convert it to JPEG",
-        "1 folder brings no photo: dog (only .cr2, .jxl files)",
+        "1 folder has no photos: dog (only .cr2, .jxl files)",
     ]
     assert len(list(photos_below(tmp_path))) == 14  # predict says of each why
 
@@ -181,7 +236,7 @@ def test_folders_that_bring_nothing_are_named_in_one_line(tmp_path):
     found = find(tmp_path / "photos")
     assert labels(found) == [("ant", "a.jpg")]
     assert found.warnings[-1] == (
-        "5 folders bring no photo: bee (only .txt files), cow (no readable file), "
+        "5 folders have no photos: bee (only .txt files), cow (no readable file), "
         "dog (no readable file) and 2 more"
     )
     for name in ("bee", "cow", "dog", "fox"):
@@ -189,7 +244,7 @@ def test_folders_that_bring_nothing_are_named_in_one_line(tmp_path):
             file.unlink()
         (tmp_path / "photos" / name).rmdir()
     assert find(tmp_path / "photos").warnings[-1] == (
-        "1 folder brings no photo: elk (only links that are not followed)"
+        "1 folder has no photos: elk (only links that are not followed)"
     )
 
 

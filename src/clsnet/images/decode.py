@@ -30,6 +30,7 @@ MOST_SCANS = 100  # of a JPEG, each over all of its pixels; cameras write up to 
 SCAN = np.frombuffer(b"\xff\xda", np.uint16)[0]  # what a scan of a JPEG begins with
 READ_AGAIN = 8  # times that a decoder may read its file, some of it more than once
 STRIP = 2**20  # pixels that are converted at a time
+MILLION = 10**6
 BLOCK = 2**26  # bytes; what is larger than 2**25 goes back to the system when it is freed
 WITH_COPIES = ("WEBP", "HEIF", "AVIF")
 
@@ -91,6 +92,9 @@ def decode_opened(
         raise
     except UnidentifiedImageError:
         raise Unreadable("not an image of a known format") from None
+    except Image.DecompressionBombError:
+        most = budget.DECODED // BYTES_PER_PIXEL // MILLION
+        raise Unreadable(f"it has too many pixels; at most {most} million are read") from None
     except Exception as error:  # Pillow raises nearly everything when its input is broken
         raise Unreadable(" ".join(str(error).split()) or type(error).__name__) from error
 
@@ -133,7 +137,8 @@ def _memory(image: Image.Image, encoded: bytes) -> int:
     needed = max(map(math.prod, parts)) * (COPIES_BYTES_PER_PIXEL if copies else BYTES_PER_PIXEL)
     if needed > budget.DECODED:
         width, height = max(parts, key=math.prod)
-        raise Unreadable(f"{width} x {height} pixels are too many")
+        most = budget.DECODED * math.prod((width, height)) // needed // MILLION
+        raise Unreadable(f"{width} x {height} pixels are too many; at most {most} million are read")
     if image.format == "JPEG" and _n_scans(encoded) > MOST_SCANS:
         raise Unreadable(f"it has more than {MOST_SCANS} scans")
     return needed

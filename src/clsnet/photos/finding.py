@@ -84,9 +84,11 @@ def find(folder: Path, report: Report | None = None) -> Found:
     folder = at_home(folder)
     root, left = folder.resolve(), LeftOut()
     try:
-        entries = sorted(entry for entry in root.iterdir() if not entry.name.startswith("."))
+        entries = sorted(root.iterdir())
     except OSError as error:
         raise ClsnetError(f"cannot read the folder {folder}: {error.strerror}.") from None
+    left.hidden = [entry for entry in entries if entry.name.startswith(".") and entry.is_dir()]
+    entries = [entry for entry in entries if not entry.name.startswith(".")]
     places = [entry for entry in entries if entry.is_dir() and not _leads_away(entry, entry, left)]
     classes = {place: unicodedata.normalize("NFC", place.name) for place in places}
     if not classes:
@@ -122,20 +124,29 @@ def photos_below(folder: Path, left: LeftOut | None = None, label: str = "") -> 
     folder
         Where to look. Symbolic links that lead out of it are not followed.
     left
-        What is left out is noted here, and so are photos that nothing installed can read.
+        What is left out is noted here, and so are photos that nothing installed can read. Without
+        it, a folder that cannot be read is an error.
     label
         The class to note it under.
     """
     noted = LeftOut() if left is None else left
     root = folder.resolve()
     seen: set[Path] = set()
-    for name, folders, names in os.walk(folder, followlinks=True):
+
+    def unopened(error: OSError) -> None:
+        if left is None:
+            raise ClsnetError(f"cannot read the folder {error.filename}: {error.strerror}.")
+        left.unopened.append((error, label))
+
+    for name, folders, names in os.walk(folder, onerror=unopened, followlinks=True):
         place = Path(name)
         real = place.resolve()
         if real in seen:
             folders.clear()
             continue
         seen.add(real)
+        noted.hidden += [place / name for name in folders if name.startswith(".")]
+        noted.hidden += [place / name for name in names if is_hidden_photo(name)]
         folders[:] = sorted(
             name
             for name in folders
@@ -151,6 +162,11 @@ def photos_below(folder: Path, left: LeftOut | None = None, label: str = "") -> 
 def is_photo(name: str) -> bool:
     """Whether a file name has an ending of photos."""
     return ending(name) in PHOTOS and not name.startswith(".")
+
+
+def is_hidden_photo(name: str) -> bool:
+    """Whether a file would be a photo if its name did not begin with a dot."""
+    return name.startswith(".") and is_photo(name.lstrip("."))
 
 
 def _leads_away(path: Path, root: Path, left: LeftOut) -> bool:

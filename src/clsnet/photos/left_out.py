@@ -25,6 +25,10 @@ class LeftOut:
         Other files by class and ending.
     stray : int
         Number of photos beside the folders of classes.
+    hidden : list of Path
+        Folders, and photos, whose names begin with a dot.
+    unopened : list of (OSError, str)
+        Why a folder cannot be read, and its class.
     """
 
     def __init__(self) -> None:
@@ -32,6 +36,8 @@ class LeftOut:
         self.unread: Counter[tuple[str, str]] = Counter()
         self.others: Counter[tuple[str, str]] = Counter()
         self.stray = 0
+        self.hidden: list[Path] = []
+        self.unopened: list[tuple[OSError, str]] = []
 
     def takes(self, name: str, label: str) -> bool:
         """Note a file of a class, unless it is a photo that can be read."""
@@ -46,7 +52,8 @@ class LeftOut:
 
     def lines(self, without_photos: Collection[str]) -> list[str]:
         """Return the lines to report, given the classes that have no photo."""
-        lines = [self._stray(), self._links()]
+        lines = [self._stray(), self._links(), self._hidden()]
+        lines += [f"cannot read the folder {e.filename}: {e.strerror}" for e, _ in self.unopened]
         lines += [_not_read(label, end, n) for (label, end), n in sorted(self.unread.items())]
         lines += [self._others(), self._without_photos(without_photos)]
         return [line for line in lines if line]
@@ -65,6 +72,14 @@ class LeftOut:
         n = many(len(self.links), "symbolic link")
         return f"{n} lead out of their class's folder, such as {first}: not followed"
 
+    def _hidden(self) -> str:
+        if not self.hidden:
+            return ""
+        n, first = len(self.hidden), self.hidden[0]
+        if n == 1:
+            return f"{first} begins with a dot, so it is hidden: left out"
+        return f"{n} names begin with a dot, such as {first}, so they are hidden: left out"
+
     def _others(self) -> str:
         n = self.others.total()
         no_photos = "is no photo" if n == 1 else "are no photos"
@@ -72,13 +87,16 @@ class LeftOut:
 
     def _without_photos(self, labels: Collection[str]) -> str:
         names = [f"{label} ({self._why(label)})" for label in sorted(labels)]
-        bring = "brings" if len(names) == 1 else "bring"
-        return f"{many(len(names), 'folder')} {bring} no photo: {listed(names)}" if names else ""
+        have = "has" if len(names) == 1 else "have"
+        return f"{many(len(names), 'folder')} {have} no photos: {listed(names)}" if names else ""
 
     def _why(self, label: str) -> str:
         own = {key: 1 for key in (*self.unread, *self.others) if key[0] == label}
         if own:
             return f"only {_endings(own)} files"
+        for error, unopened in self.unopened:
+            if unopened == label:
+                return f"{error.strerror}"
         linked = any(label in link.parts for link in self.links)
         return "only links that are not followed" if linked else "no readable file"
 
