@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clsnet import __version__
+from clsnet import __version__, cli
 from clsnet.cli.app import app
 from clsnet.data import datasets
 from clsnet.methods.ewc import EWC
@@ -71,6 +71,24 @@ def test_the_help_of_every_command_has_an_example(run_clsnet, command):
     assert done.status == 0
     after = done.out.split("Example", 1)[1]
     assert f"clsnet {command}" in after
+
+
+def test_an_empty_argument_is_not_the_folder_one_is_in(run_warm, tmp_path):
+    (tmp_path / "photos" / "cat").mkdir(parents=True)
+    done = run_warm("learn", "m.clsnet", "", cwd=tmp_path / "photos")
+    assert (done.status, done.out) == (2, "")
+    assert done.err == "clsnet: one of the arguments is empty: is a variable not set?\n"
+
+
+def test_ctrl_c_before_a_command_begins_is_no_traceback(monkeypatch, capsys):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "share_cores", interrupted)
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 130
+    assert capsys.readouterr() == ("", "")
 
 
 def test_methods_are_listed(run_warm):

@@ -120,7 +120,31 @@ def test_a_stream_writes_what_its_encoding_has():
     print("café \x1b[31m", file=stream)
     stream.writelines(["a\r", "b\n"])
     stream.flush()
-    assert raw.getvalue() == b"caf? ?[31m\na?b\n"
+    assert raw.getvalue() == b"caf\\xe9 \\ufffd[31m\na\\ufffdb\n"
+
+
+def test_what_an_encoding_does_not_have_ends_no_command(tmp_path, environment):
+    folder = tmp_path / "日本"
+    folder.mkdir()
+    for name in ("日", "犬"):
+        (folder / name).mkdir()
+        for i in range(5):
+            Image.new("L", (40, 40 + i), 50 * i).save(folder / name / f"{i}.png")
+    command = [sys.executable, "-m", "clsnet"]
+    for words in (
+        ("learn", "m.clsnet", folder.name),
+        ("predict", "m.clsnet", folder.name),
+        ("predict", "m.clsnet", folder.name, "--csv"),
+        ("info", "m.clsnet"),
+    ):
+        done = subprocess.run(
+            [*command, *words],
+            env={**environment, "PYTHONIOENCODING": "cp1252"},
+            cwd=tmp_path,
+            capture_output=True,
+        )
+        assert (done.returncode, b"Traceback" in done.stderr) == (0, False), done.stderr
+        assert "犬".encode("ascii", "backslashreplace") in done.stdout
 
 
 def test_a_terminal_of_no_columns_still_gets_a_table(monkeypatch):

@@ -6,9 +6,18 @@ import os
 import sys
 from contextlib import AbstractContextManager, nullcontext
 
+INTERRUPTED = 130  # the exit status of what Ctrl-C ended
+
 
 def main() -> None:
     """Run the command line; an error is reported as one line and an exit status."""
+    try:
+        _main()
+    except KeyboardInterrupt:  # before the command began
+        sys.exit(INTERRUPTED)
+
+
+def _main() -> None:
     share_cores()
     try:
         from clsnet.cli.app import app
@@ -18,6 +27,9 @@ def main() -> None:
     from clsnet.errors import ClsnetError
 
     protect_streams()
+    if "" in sys.argv[1:]:
+        say("one of the arguments is empty: is a variable not set?")
+        sys.exit(2)
     try:
         with _together():
             app()
@@ -28,7 +40,7 @@ def main() -> None:
         say(f"{error.filename or 'a file'}: {error.strerror or error}.")
         sys.exit(2)
     except SystemExit as end:  # typer turns Ctrl-C into this
-        if end.code == 130:
+        if end.code == INTERRUPTED:
             say("interrupted; what was finished is kept.")
         raise
 

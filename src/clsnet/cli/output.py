@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import warnings
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ from typing import Any
 import typer
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+UNKNOWN = "backslashreplace"  # what becomes of characters that an encoding does not have
 RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -64,7 +66,7 @@ class PlainStream:
         if not isinstance(text, str):  # by which click knows streams of text
             raise TypeError(f"write a str, not {type(text).__name__}")
         encoding = self.stream.encoding or "utf-8"
-        self.stream.write(plain(text, "\n").encode(encoding, "replace").decode(encoding))
+        self.stream.write(plain(text, "\n").encode(encoding, UNKNOWN).decode(encoding))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -81,5 +83,9 @@ def protect_streams() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, PlainStream):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors=UNKNOWN)
             setattr(sys, name, PlainStream(stream))
+    # Pillow warns of photos just below the size from which they are refused.
+    warnings.filterwarnings("ignore", message="Image size .* exceeds limit")
     warnings.showwarning = lambda message, *_, **__: say(message)
