@@ -16,6 +16,7 @@ from clsnet.extractor.graph import Graph
 from clsnet.images.decode import decode
 from clsnet.images.endings import kind_of
 from clsnet.photos import export, forget, learn, predict
+from clsnet.photos.familiarity import Familiarity
 from clsnet.photos.preparing import PYTHON, write_preparation
 
 onnx = pytest.importorskip("onnx")
@@ -201,6 +202,17 @@ def test_without_onnx_runtime_the_file_is_written_unchecked(model, tmp_path, mon
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert export(model, tmp_path / "m.onnx").difference is None
     assert (tmp_path / "m.onnx").stat().st_size > 1000
+
+
+def exaggerate(self, most, plain=Familiarity.directions):
+    return 100 * plain(self, most)
+
+
+def test_a_file_that_knows_other_photos_is_not_left_behind(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(Familiarity, "directions", exaggerate)
+    with pytest.raises(ClsnetError, match="differ on what is none of these"):
+        export(model, tmp_path / "m.onnx")
+    assert not (tmp_path / "m.onnx").exists()
 
 
 def refuse(self, graph, images):
