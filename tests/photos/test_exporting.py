@@ -16,6 +16,7 @@ from clsnet.extractor.graph import Graph
 from clsnet.images.decode import decode
 from clsnet.images.endings import kind_of
 from clsnet.photos import export, forget, learn, predict
+from clsnet.photos.familiarity import Familiarity
 from clsnet.photos.preparing import PYTHON, write_preparation
 
 onnx = pytest.importorskip("onnx")
@@ -78,19 +79,45 @@ def test_the_file_prepares_odd_photos_as_predict_does(tmp_path):
     assert sum(not each.unreadable for each in found) > 0.9 * ODD
 
 
-@pytest.mark.parametrize("channels", [1, 2, 3, 4])
-@pytest.mark.parametrize("shape", [(64, 64), (1, 1), (1, 3000), (333, 200), (50, 41)])
-def test_the_graph_prepares_photos_to_the_byte(shape, channels, tmp_path):
+def preparing(size):
+    """Return a session that does nothing but prepare photos."""
     graph = Graph()
     images = graph.input("images", np.uint8, ("n", "height", "width", "channels"))
-    graph.output("y", write_preparation(graph, images, 64), np.uint8, ("n", 3, 64, 64))
-    session, _ = session_of(graph.serialised())
-    pixels = np.random.RandomState(0).randint(0, 256, (2, *shape, channels)).astype(np.uint8)
+    graph.output("y", write_preparation(graph, images, size), np.uint8, ("n", 3, size, size))
+    return session_of(graph.serialised())[0]
+
+
+def compare_prepared(session, size, shape, channels, seed=0):
+    pixels = np.random.RandomState(seed).randint(0, 256, (2, *shape, channels)).astype(np.uint8)
     [found] = session.run(None, {"images": pixels})
     for one, answer in zip(pixels, found, strict=True):
         file = io.BytesIO()
         Image.fromarray(one[..., 0] if channels == 1 else one).save(file, "PNG")
-        np.testing.assert_array_equal(answer, decode(file.getvalue(), 64))
+        np.testing.assert_array_equal(answer, decode(file.getvalue(), size), f"{shape}, {size}")
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+@pytest.mark.parametrize("shape", [(64, 64), (1, 1), (1, 3000), (3000, 1), (333, 200), (50, 41)])
+def test_the_graph_prepares_photos_to_the_byte(shape, channels):
+    compare_prepared(preparing(64), 64, shape, channels)
+
+
+TALL = [(320, 240), (320, 180), (225, 200), (300, 200), (300, 223), (300, 225), (400, 300)]
+
+
+@pytest.mark.parametrize("shape", TALL)
+def test_small_portraits_are_prepared_to_the_byte(shape):
+    """`ImageOps.fit` of Pillow 13 begins with the height of these."""
+    compare_prepared(preparing(224), 224, shape, channels=3)
+
+
+def test_photos_of_any_shape_are_prepared_to_the_byte():
+    state = np.random.RandomState(0)
+    for size in (1, 7, 32, 64):
+        session = preparing(size)
+        near = np.maximum(1, size + state.randint(-8, 9, (25, 2)))
+        for shape in (*near, *state.randint(1, 5 * size, (25, 2)), *state.randint(1, 300, (25, 2))):
+            compare_prepared(session, size, shape, channels=1, seed=state.randint(1000))
 
 
 @pytest.mark.parametrize("kind", ["efficientnet-lite0", "resnet18", "patches"])
@@ -179,6 +206,17 @@ def test_without_onnx_runtime_the_file_is_written_unchecked(model, tmp_path, mon
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert export(model, tmp_path / "m.onnx").difference is None
     assert (tmp_path / "m.onnx").stat().st_size > 1000
+
+
+def exaggerate(self, most, plain=Familiarity.directions):
+    return 100 * plain(self, most)
+
+
+def test_a_file_that_knows_other_photos_is_not_left_behind(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(Familiarity, "directions", exaggerate)
+    with pytest.raises(ClsnetError, match="differ on what is none of these"):
+        export(model, tmp_path / "m.onnx")
+    assert not (tmp_path / "m.onnx").exists()
 
 
 def refuse(self, graph, images):

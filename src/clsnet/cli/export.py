@@ -19,7 +19,8 @@ def export(
 
     Its input is a decoded photo of any size. Its outputs are probabilities, how familiar the photo
     is, and whether it is one of the known classes. Its metadata hold the names of the classes and
-    how to prepare a photo.
+    how to prepare a photo. For classes with more than 384 photos, photos that are close to being
+    none of the known classes may be answered differently.
     """
     from clsnet.cli.output import echo
     from clsnet.photos import export as export_model

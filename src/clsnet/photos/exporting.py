@@ -21,7 +21,7 @@ from clsnet.photos.familiarity import Familiarity, both
 from clsnet.photos.predicting import REJECT, opened
 from clsnet.photos.preparing import PREPARE, PYTHON, write_preparation
 from clsnet.photos.record import Record
-from clsnet.photos.rejection import Rejection
+from clsnet.photos.rejection import Rejection, familiar
 from clsnet.photos.unscaled import Unscaled
 from clsnet.storage.files import at_home, write_atomically
 
@@ -29,7 +29,8 @@ ENDING = ".onnx"
 OUTPUTS = ("probabilities", "familiarity", "known")
 TOLERANCE = 1e-4
 TRIALS = 3
-DIRECTIONS = 128  # of each class by which the file tells how familiar a photo is
+DIRECTIONS = 384  # of each class by which the file tells how familiar a photo is
+CLOSE = 0.1  # deviations from the threshold within which `known` may differ
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def export(
     code) and name the classes (``classes``, JSON). The outputs for each photo are
     ``probabilities``, ``familiarity`` (how well it fits the most probable class compared with
     photos of known classes, in standard deviations) and ``known`` (whether that reaches
-    ``threshold``; otherwise it is none of these). The file holds the 128 most important directions
+    ``threshold``; otherwise it is none of these). The file holds the 384 most important directions
     of each class, so the fit is a little lower for classes with more photos.
 
     Parameters
@@ -114,8 +115,11 @@ def export(
     data = _graph(taught, rejection).serialised(about)
     images = _trial_images(size)
     A = taught.extractor.transform(images.transpose(0, 3, 1, 2))
-    expected = taught.probabilities(taught.classifier.scores(A))
-    difference = _difference(data, images, expected)
+    scores = taught.classifier.scores(A)
+    unscaled = Unscaled.of(taught.extractor)
+    looks = familiar(taught.classifier, A, scores.argmax(axis=1), unscaled)
+    fits = rejection.fits(looks, scores.max(axis=1))
+    difference = _difference(data, images, taught.probabilities(scores), fits - threshold)
     write_atomically(target, data)
     return Exported(target, len(data), size, taught.classes, threshold, difference)
 
@@ -197,8 +201,27 @@ def _trial_images(size: int) -> np.ndarray:
     return np.ascontiguousarray(images[:, rows][:, :, rows]).astype(np.uint8)
 
 
-def _difference(data: bytes, images: np.ndarray, expected: np.ndarray) -> float | None:
-    """Run the file, one image at a time and all at once; refuse it if its answers differ."""
+def _difference(
+    data: bytes, images: np.ndarray, expected: np.ndarray, above: np.ndarray
+) -> float | None:
+    """Run the file, one image at a time and all at once; refuse it if its answers differ.
+
+    Parameters
+    ----------
+    data
+        The file.
+    images
+        Trial images.
+    expected
+        Their probabilities.
+    above
+        By how much each reaches the threshold.
+
+    Returns
+    -------
+    float or None
+        Largest difference between probabilities; None without ONNX Runtime.
+    """
     try:
         onnxruntime = import_onnxruntime()
     except ImportError:
@@ -213,11 +236,16 @@ def _difference(data: bytes, images: np.ndarray, expected: np.ndarray) -> float 
         raise ClsnetError(
             f"nothing was written: ONNX Runtime cannot run the exported model: {reason}"
         ) from None
-    found = [together[0], np.concatenate([answer[0] for answer in alone])]
-    difference = float(np.abs(np.stack(found) - expected).max())
+    one_by_one = [np.concatenate(parts) for parts in zip(*alone, strict=True)]
+    chances, _, known = map(np.stack, zip(together, one_by_one, strict=True))
+    difference = float(np.abs(chances - expected).max())
     if not difference <= TOLERANCE:
         raise ClsnetError(
             f"nothing was written: probabilities in ONNX Runtime differ by {difference:.1e} from "
             "those of clsnet predict."
+        )
+    if ((known != (above >= 0)) & (np.abs(above) > CLOSE)).any():
+        raise ClsnetError(
+            "nothing was written: ONNX Runtime and clsnet predict differ on what is none of these."
         )
     return difference

@@ -1,7 +1,7 @@
 """How a photo becomes the image that a network sees, as a part of an ONNX graph.
 
 It does what `clsnet.images.decode` does after decoding: transparency on white, and a bicubic,
-antialiased square from the centre, rounded after each direction as Pillow does.
+antialiased square from the centre, its width first, rounded after each direction.
 """
 
 from __future__ import annotations
