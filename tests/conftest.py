@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 # Models this small do not gain from a second thread; numpy and torch read this when imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # tests import ONNX Runtime themselves
 
 import numpy as np
 import pytest
