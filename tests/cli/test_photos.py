@@ -48,7 +48,7 @@ def test_a_first_learning_with_a_file_of_weights(run_warm, here, write_network):
     weights = write_network(here / "weights.safetensors")
     done = run_warm("learn", here / "new.clsnet", here / "january", "--backbone", weights)
     assert done.status == 0, done.err
-    assert "Too few photos or classes for an estimate" in done.out
+    assert "No estimate of the accuracy: no class has 5 photos." in done.out
     assert "clsnet: square-b has 2 photos: more would help" in done.err
     known = run_warm("info", here / "new.clsnet").out
     assert f"features of {weights}." in known
@@ -66,6 +66,7 @@ def test_a_small_and_self_contained_model(run_warm, here, write_network):
     weights.unlink()
     assert run_warm("predict", model, here / "january", "--reject", 0).status == 0
     known = run_warm("info", model).out
+    assert "No estimate of the accuracy: the model keeps one total over all classes" in known
     assert "The file is self-contained: all weights are in it." in known
     assert "bytes  weights of the frozen network" in known
     assert "bytes  sums of products in total, and sums of features per class" in known
@@ -73,6 +74,20 @@ def test_a_small_and_self_contained_model(run_warm, here, write_network):
     assert gone.status == 2
     assert "keeps one total over all classes" in gone.err
     assert gone.err.count("\n") == 1
+
+
+def test_an_estimate_says_for_how_many_classes_it_holds(run_warm, here):
+    for name in ("stripes-y", "square-g"):
+        for i in range(4, 10):
+            (here / "february" / name / f"{i}.png").unlink()
+    done = run_warm("learn", here / "m.clsnet", here / "february")
+    told = [
+        "Estimated accuracy on new photos of 3 of 5 classes: ",
+        "  too few photos for an estimate: square-g, stripes-y",
+    ]
+    for words in (done.out, run_warm("info", here / "m.clsnet").out):
+        assert all(line in words for line in told)
+    assert "new photos of 3 of 5 classes: **" in run_warm("info", here / "m.clsnet", "--card").out
 
 
 def test_a_dry_run_says_what_would_be_learned(run_warm, here):

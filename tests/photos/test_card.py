@@ -63,6 +63,8 @@ def test_a_card_warns_of_few_photos_and_of_one_class(model, january, tiny, tmp_p
     found = card(tmp_path / "few.clsnet")
     assert found.limits[0] == "It has seen fewer than 10 photos of square-r, stripes-g."
     assert found.as_dict()["estimate"] is None
+    assert "no class has 5 photos" in found.as_markdown()
+    assert "The estimate is" not in found.as_markdown()
 
 
 def test_names_are_shown_as_they_are(january, tiny, tmp_path):

@@ -58,7 +58,7 @@ def _print_info(model: Path) -> None:
     echo("Classes")
     for label, n in known.counts.items():
         echo(f"  {label}: {many(n, 'photo')}")
-    for line in told_expectation(known.expectation, known.counts, most=None):
+    for line in told_expectation(known.expectation, known.counts, known.keep, most=None):
         echo(line)
     echo()
     echo("History")

@@ -116,7 +116,7 @@ def learn(
     console.tell(f"{verb} {total} of {many(len(learned.counts), 'class')}{known}.")
     if not dry_run:
         _print_doubts(console, learned.doubts, DOUBTS)
-        for line in told_expectation(learned.expectation, learned.totals):
+        for line in told_expectation(learned.expectation, learned.totals, learned.keep):
             console.tell(line)
         console.tell(f"Model: {model}")
 
