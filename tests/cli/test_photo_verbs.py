@@ -148,7 +148,7 @@ def test_sort_shows_does_and_undoes(run_warm, here):
         ),
         (("correct", "january.clsnet", "none.png", "square-r"), "there is no photo or folder"),
         (("correct", "none.clsnet", "january", "square-r"), "there is no model"),
-        (("forget", "january.clsnet", "--photo", "february"), "was not learned by this model"),
+        (("forget", "january.clsnet", "--photo", "february"), "19 other photos were not learned"),
         (("forget", "january.clsnet", "squarer"), "the nearest is 'square-r'"),
         (("merge", "january.clsnet", "january.clsnet", "-o", "x"), "is given twice"),
         (("merge", "january.clsnet", "-o", "x.clsnet"), "name two models or more"),

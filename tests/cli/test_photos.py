@@ -73,6 +73,7 @@ def test_a_small_and_self_contained_model(run_warm, here, write_network):
     gone = run_warm("forget", model, "square-r")
     assert gone.status == 2
     assert "keeps one total over all classes" in gone.err
+    assert "forget its photos (--photo FOLDER)" in gone.err
     assert gone.err.count("\n") == 1
 
 
@@ -183,6 +184,30 @@ def test_forget_info_and_undo(run_warm, here):
     assert back.startswith("Undone: forgot 1 class")
     assert "3 classes known: square-b, square-r, stripes-g." in back
     assert run_warm("undo", model).out.startswith("Done again: forgot 1 class")
+
+
+def test_what_purge_alone_removed_is_said(run_warm, here):
+    model = here / "m.clsnet"
+    assert run_warm("forget", model, "--purge").out.splitlines() == [
+        "Nothing to remove: no other version lies beside the model."
+    ]
+    run_warm("forget", model, "square-r")
+    assert run_warm("forget", model, "--purge").out.splitlines() == [
+        f"Removed {model.resolve()}.undo.",
+        "No other file beside the model still holds what was forgotten.",
+    ]
+
+
+def test_a_model_without_classes_is_described_in_words(run_warm, here):
+    model = here / "m.clsnet"
+    gone = run_warm("forget", model, "square-r", "square-b", "stripes-g")
+    assert "\nNo classes left.\n" in gone.out
+    known = run_warm("info", model)
+    assert (known.status, known.err) == (0, "")
+    assert known.out.startswith(f"{model}: 0 classes, ")
+    assert not {"Classes", "History"} & {*known.out.splitlines()}
+    run_warm("undo", model)
+    assert run_warm("undo", model).out.endswith("No classes known.\n")
 
 
 def test_names_with_markup_and_line_breaks_are_printed_plainly(run_warm, here):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from clsnet.photos.evidence import covered, too_small, why_none
-from clsnet.photos.wording import listed
+from clsnet.photos.wording import listed, many
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,6 +45,19 @@ def told_expectation(
         *([f"  too few photos for an estimate: {listed(few)}"] if few else []),
         *(f"  {part:.0%} of {label} would be taken for {other}" for label, other, part in pairs),
     ]
+
+
+def told_classes(classes: Sequence[str], what: str) -> str:
+    """Return a line that names classes.
+
+    Examples
+    --------
+    >>> told_classes(["cat", "dog"], "left"), told_classes([], "left")
+    ('2 classes left: cat, dog.', 'No classes left.')
+    """
+    if not classes:
+        return f"No classes {what}."
+    return f"{many(len(classes), 'class')} {what}: {', '.join(classes)}."
 
 
 @contextmanager
