@@ -140,7 +140,7 @@ def test_photos_of_both_that_cannot_be_told_apart_are_refused(classes, tmp_path,
     one = taught(tmp_path / "one", classes, [{"a": range(7), "b": range(20)}], tiny, keep=keep)
     two = taught(tmp_path / "two", classes, [{"b": range(17, 40), "c": [1]}], tiny, keep=keep)
     line = complaint([one, two], tmp_path / "out")
-    assert f"{one} and {two} both learned 3 photos" in line
+    assert f"{one} and {two} share 3 photos" in line
     assert ("photos of b," in line) == (keep == "classes")
     assert f"clsnet forget {two} --photo PATH" in line
     assert not (tmp_path / "out").exists()
@@ -154,7 +154,7 @@ def test_the_same_photo_under_two_names_is_told(classes, tmp_path, tiny):
     one = taught(tmp_path / "one", classes, [{"a": range(6)}], tiny)
     two = taught(tmp_path / "two", classes, [{"c": [*range(5), classes / "a" / "0.png"]}], tiny)
     done = merge([one, two], tmp_path / "out")
-    assert done.warnings == ["a and c share 1 photo: one of the two names may be wrong"]
+    assert done.warnings == ["the classes a and c share 1 photo: one of these names may be wrong"]
     assert done.counts == {"a": 6, "c": 6}
 
 

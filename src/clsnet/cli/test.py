@@ -85,7 +85,7 @@ def _print(tested: Tested) -> None:
     for label, n in tested.unknown.items():
         none = tested.unknown_rejected.get(label, 0)
         near = f" (the nearest is {tested.nearest[label]})" if label in tested.nearest else ""
-        found = f"it rejects {none:,} of {many(n, 'photo')} as none of these"
+        found = f"{none:,} of {many(n, 'photo')} were answered 'none of these'"
         echo(f"{label} is not a class of the model{near}: {found}")
     if tested.mistakes:
         worst = tested.mistakes[:MISTAKES]
