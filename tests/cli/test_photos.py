@@ -122,6 +122,7 @@ def test_json_and_csv_say_the_same(run_warm, here):
     for row, line in zip(rows, lines, strict=True):
         assert line["file"] == row["file"]
         assert line["class"] == (row["class"] or "none of these")
+        assert line["known"] == ("false" if row["class"] is None else "true")
         assert [line["class_1"], line["class_2"]] == [top["class"] for top in row["top"]]
         assert float(line["probability_2"]) == pytest.approx(row["top"][1]["probability"], abs=1e-4)
 
@@ -140,7 +141,19 @@ def test_an_unreadable_photo_gives_status_one(run_warm, here):
     assert [line["file"] for line in lines if line["error"]] == [str(bad)]
     [line] = [line for line in lines if line["error"]]
     assert "not an image of a known format" in line["error"]
-    assert line["class"] == line["class_1"] == line["probability_1"] == ""
+    assert line["class"] == line["class_1"] == line["probability_1"] == line["known"] == ""
+
+
+def test_a_class_called_none_of_these_is_told_from_a_rejection_in_csv(run_warm, here):
+    (here / "february" / "square-g").rename(here / "february" / "none of these")
+    assert run_warm("learn", here / "m.clsnet", here / "february").status == 0
+    arguments = ("predict", here / "m.clsnet", here / "february" / "none of these", "--csv")
+    for reject, known in ((0, "true"), (0.99, "false")):
+        printed = run_warm(*arguments, "--reject", reject).out
+        lines = list(csv.DictReader(io.StringIO(printed)))
+        named = [line["known"] for line in lines if line["class"] == "none of these"]
+        assert len(named) >= 8
+        assert set(named) == {known}
 
 
 def test_many_of_a_kind_are_told_in_one_line(run_warm, here):
