@@ -90,23 +90,11 @@ class Card:
             f"A classifier of photos into {many(len(about.counts), 'class')}, learned from "
             f"{photos} by clsnet. A photo is represented by {about.features:,} features of "
             f"{network}. The network's weights {there}.",
-            "",
-            "## What it knows",
-            "",
-            "| class | photos learned | recognised, estimated |",
-            "|---|--:|--:|",
         ]
-        right = {} if about.expectation is None else about.expectation.right
-        for label, n in about.counts.items():
-            share = f"{right[label]:.0%}" if label in right else "–"
-            lines.append(f"| {plain(label)} | {n:,} | {share} |")
-        lines += ["", "## How well, and on what evidence", "", *_estimate(about)]
-        lines += ["", "It learned:", ""]
-        lines += [
-            f"- {plain(change.date)}: {many(sum(change.counts.values()), 'photo')} of "
-            f"{many(len(change.counts), 'class')} from {plain(change.folder)}"
-            for change in about.history
-        ]
+        if about.counts:
+            lines += ["", "## What it knows", "", *_classes(about)]
+            lines += ["", "## How well, and on what evidence", "", *_estimate(about)]
+            lines += ["", "It learned:", "", *_history(about)]
         lines += ["", "## What it cannot tell", "", *(f"- {plain(line)}" for line in self.limits)]
         lines += ["", "## What its file reveals", ""]
         lines += [f"- {plain(line)}" for line in about.inferable]
@@ -148,6 +136,23 @@ def plain(text: str) -> str:
     a\_b \| \<c\>
     """
     return SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def _classes(about: Info) -> list[str]:
+    lines = ["| class | photos learned | recognised, estimated |", "|---|--:|--:|"]
+    right = {} if about.expectation is None else about.expectation.right
+    for label, n in about.counts.items():
+        share = f"{right[label]:.0%}" if label in right else "–"
+        lines.append(f"| {plain(label)} | {n:,} | {share} |")
+    return lines
+
+
+def _history(about: Info) -> list[str]:
+    return [
+        f"- {plain(change.date)}: {many(sum(change.counts.values()), 'photo')} of "
+        f"{many(len(change.counts), 'class')} from {plain(change.folder)}"
+        for change in about.history
+    ]
 
 
 def _accuracy(about: Info) -> tuple[float, float, float] | None:
