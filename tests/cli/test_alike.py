@@ -9,9 +9,15 @@ def test_three_hundred_warnings_become_one_line():
     ]
     broken = [f"cannot read the image {i}.png: not an image; remove it" for i in range(4)]
     assert grouped([*lines, *broken])[1] == (
-        "cannot read the image 0.png, cannot read the image 1.png, cannot read the image 2.png "
-        "and 1 more: not an image; remove it"
+        "cannot read the images 0.png, 1.png, 2.png and 1 more: not an image; remove it"
     )
+
+
+def test_the_words_that_open_many_lines_come_once():
+    lines = [f"cannot read /photos/{i}.png: Permission denied" for i in range(5)]
+    assert grouped(lines) == [
+        "cannot read /photos/0.png, /photos/1.png, /photos/2.png and 2 more: Permission denied"
+    ]
 
 
 def test_lines_whose_numbers_differ_are_counted():

@@ -116,6 +116,21 @@ def test_test_tells_figures_and_writes_a_page(run_warm, here):
     assert "clsnet: 1 photo could not be read." in bad.err
 
 
+@pytest.mark.parametrize("columns", [20, 40, 60])
+def test_figures_are_whole_in_a_narrow_terminal(run_clsnet, here, columns):
+    model, folder = here / "january.clsnet", here / "january"
+    photo, long = folder / "square-b" / "0.png", folder / ("r" * 47)
+    (folder / "square-r").rename(long)
+    assert run_clsnet("correct", model, long, long.name, "--new").status == 0
+    tested = run_clsnet("test", model, folder, COLUMNS=str(columns)).out
+    asked = run_clsnet("predict", model, photo, "--reject", 0, "--top", 2, COLUMNS=str(columns)).out
+    for printed, header in ((tested, "none of these"), (asked, "probability")):
+        assert "…" not in printed
+        assert header in printed
+    assert tested.count("100.0%") >= 2
+    assert asked.count("%") == 2
+
+
 def test_sort_shows_does_and_undoes(run_warm, here):
     model, folder, out = here / "january.clsnet", here / "january", here / "sorted"
     words = ("sort", model, folder, "--into", out, "--reject", 0)
@@ -148,7 +163,7 @@ def test_sort_shows_does_and_undoes(run_warm, here):
         ),
         (("correct", "january.clsnet", "none.png", "square-r"), "there is no photo or folder"),
         (("correct", "none.clsnet", "january", "square-r"), "there is no model"),
-        (("forget", "january.clsnet", "--photo", "february"), "was not learned by this model"),
+        (("forget", "january.clsnet", "--photo", "february"), "19 other photos were not learned"),
         (("forget", "january.clsnet", "squarer"), "the nearest is 'square-r'"),
         (("merge", "january.clsnet", "january.clsnet", "-o", "x"), "is given twice"),
         (("merge", "january.clsnet", "-o", "x.clsnet"), "name two models or more"),

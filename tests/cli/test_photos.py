@@ -48,7 +48,7 @@ def test_a_first_learning_with_a_file_of_weights(run_warm, here, write_network):
     weights = write_network(here / "weights.safetensors")
     done = run_warm("learn", here / "new.clsnet", here / "january", "--backbone", weights)
     assert done.status == 0, done.err
-    assert "Too few photos or classes for an estimate" in done.out
+    assert "No estimate of the accuracy: no class has 5 photos." in done.out
     assert "clsnet: square-b has 2 photos: more would help" in done.err
     known = run_warm("info", here / "new.clsnet").out
     assert f"features of {weights}." in known
@@ -66,13 +66,29 @@ def test_a_small_and_self_contained_model(run_warm, here, write_network):
     weights.unlink()
     assert run_warm("predict", model, here / "january", "--reject", 0).status == 0
     known = run_warm("info", model).out
+    assert "No estimate of the accuracy: the model keeps one total over all classes" in known
     assert "The file is self-contained: all weights are in it." in known
     assert "bytes  weights of the frozen network" in known
     assert "bytes  sums of products in total, and sums of features per class" in known
     gone = run_warm("forget", model, "square-r")
     assert gone.status == 2
     assert "keeps one total over all classes" in gone.err
+    assert "forget its photos (--photo FOLDER)" in gone.err
     assert gone.err.count("\n") == 1
+
+
+def test_an_estimate_says_for_how_many_classes_it_holds(run_warm, here):
+    for name in ("stripes-y", "square-g"):
+        for i in range(4, 10):
+            (here / "february" / name / f"{i}.png").unlink()
+    done = run_warm("learn", here / "m.clsnet", here / "february")
+    told = [
+        "Estimated accuracy on new photos of 3 of 5 classes: ",
+        "  too few photos for an estimate: square-g, stripes-y",
+    ]
+    for words in (done.out, run_warm("info", here / "m.clsnet").out):
+        assert all(line in words for line in told)
+    assert "new photos of 3 of 5 classes: **" in run_warm("info", here / "m.clsnet", "--card").out
 
 
 def test_a_dry_run_says_what_would_be_learned(run_warm, here):
@@ -106,6 +122,7 @@ def test_json_and_csv_say_the_same(run_warm, here):
     for row, line in zip(rows, lines, strict=True):
         assert line["file"] == row["file"]
         assert line["class"] == (row["class"] or "none of these")
+        assert line["known"] == ("false" if row["class"] is None else "true")
         assert [line["class_1"], line["class_2"]] == [top["class"] for top in row["top"]]
         assert float(line["probability_2"]) == pytest.approx(row["top"][1]["probability"], abs=1e-4)
 
@@ -124,7 +141,19 @@ def test_an_unreadable_photo_gives_status_one(run_warm, here):
     assert [line["file"] for line in lines if line["error"]] == [str(bad)]
     [line] = [line for line in lines if line["error"]]
     assert "not an image of a known format" in line["error"]
-    assert line["class"] == line["class_1"] == line["probability_1"] == ""
+    assert line["class"] == line["class_1"] == line["probability_1"] == line["known"] == ""
+
+
+def test_a_class_called_none_of_these_is_told_from_a_rejection_in_csv(run_warm, here):
+    (here / "february" / "square-g").rename(here / "february" / "none of these")
+    assert run_warm("learn", here / "m.clsnet", here / "february").status == 0
+    arguments = ("predict", here / "m.clsnet", here / "february" / "none of these", "--csv")
+    for reject, known in ((0, "true"), (0.99, "false")):
+        printed = run_warm(*arguments, "--reject", reject).out
+        lines = list(csv.DictReader(io.StringIO(printed)))
+        named = [line["known"] for line in lines if line["class"] == "none of these"]
+        assert len(named) >= 8
+        assert set(named) == {known}
 
 
 def test_many_of_a_kind_are_told_in_one_line(run_warm, here):
@@ -168,6 +197,30 @@ def test_forget_info_and_undo(run_warm, here):
     assert back.startswith("Undone: forgot 1 class")
     assert "3 classes known: square-b, square-r, stripes-g." in back
     assert run_warm("undo", model).out.startswith("Done again: forgot 1 class")
+
+
+def test_what_purge_alone_removed_is_said(run_warm, here):
+    model = here / "m.clsnet"
+    assert run_warm("forget", model, "--purge").out.splitlines() == [
+        "Nothing to remove: no other version lies beside the model."
+    ]
+    run_warm("forget", model, "square-r")
+    assert run_warm("forget", model, "--purge").out.splitlines() == [
+        f"Removed {model.resolve()}.undo.",
+        "No other file beside the model still holds what was forgotten.",
+    ]
+
+
+def test_a_model_without_classes_is_described_in_words(run_warm, here):
+    model = here / "m.clsnet"
+    gone = run_warm("forget", model, "square-r", "square-b", "stripes-g")
+    assert "\nNo classes left.\n" in gone.out
+    known = run_warm("info", model)
+    assert (known.status, known.err) == (0, "")
+    assert known.out.startswith(f"{model}: 0 classes, ")
+    assert not {"Classes", "History"} & {*known.out.splitlines()}
+    run_warm("undo", model)
+    assert run_warm("undo", model).out.endswith("No classes known.\n")
 
 
 def test_names_with_markup_and_line_breaks_are_printed_plainly(run_warm, here):

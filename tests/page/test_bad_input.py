@@ -1,11 +1,14 @@
 """What goes wrong is told in words, nothing is lost, and the page goes on."""
 
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from clsnet import photos as verbs
+from clsnet.extractor import Patches
 from clsnet.storage import locks
 from clsnet.storage.locks import locked
 
@@ -107,6 +110,29 @@ def test_a_model_that_is_deleted_is_told_and_can_be_taught_anew(page, send, phot
     assert page.get("/api/v1/export").status_code == 404
     assert page.get("/api/v1/info").json()["exists"] is False
     assert page.post("/api/v1/forget", json={"classes": ["red"]}).status_code == 404
+
+
+def test_advice_is_for_the_page_and_not_for_the_command_line(
+    page, send, photos, model, colours, open_page, tmp_path
+):
+    total = tmp_path / "total.clsnet"
+    verbs.learn(total, colours / "photos", backbone=Patches(filters=4, pool=2), keep="total")
+    shutil.copy(model, tmp_path / "other.clsnet")
+    for path, colour in ((model, "red"), (tmp_path / "other.clsnet", "blue")):
+        shutil.copytree(colours / "more" / colour, tmp_path / colour / "red")
+        verbs.learn(path, tmp_path / colour)
+    in_total = open_page(total).post("/api/v1/forget", json={"classes": ["red"]})
+    found = {
+        "; new=true creates it.": send(page, "correct", photos("green"), **{"class": "rad"})[1],
+        ": send them to forget, then": send(page, "merge", [tmp_path / "other.clsnet"], "model")[1],
+        "was made with sums for each class": send(page, "merge", [total], "model")[1],
+        "name: send its photos to forget.": in_total.json(),
+    }
+    for advice, told in found.items():
+        message = told["error"]["message"]
+        assert advice in message
+        assert "--" not in message
+        assert "clsnet forget" not in message
 
 
 def test_a_damaged_model_is_told(page, send, photos, model):

@@ -10,9 +10,10 @@ from tests.page.killed import killed_while_teaching
 from tests.page.running import Running
 
 
-def test_serve_refuses_what_is_not_safe(run_warm, model, tmp_path):
+def test_serve_refuses_what_is_not_safe(run_warm, model, photos, tmp_path):
     short = tmp_path / "short"
     short.write_text("short\n")
+    photo = photos("red", "photos")[0]
     cases = {
         ("serve", model, "--host", "0.0.0.0"): "so a token is needed",
         ("serve", model, "--host", "0.0.0.0", "--token-file", short): "16 characters or more",
@@ -20,6 +21,7 @@ def test_serve_refuses_what_is_not_safe(run_warm, model, tmp_path):
         ("serve", tmp_path / "none.clsnet"): "there is no model",
         ("serve", model, "--host", "192.0.2.1", "--token-file", __file__): "the token in",
         ("page", tmp_path, "--no-browser"): "is a folder",
+        ("page", photo, "--no-browser"): "0-0.png is damaged or not a clsnet model",
         ("page", tmp_path / "no" / "m.clsnet", "--no-browser"): "there is no folder",
     }
     for words, line in cases.items():

@@ -114,7 +114,7 @@ def test_classes_and_photos_are_forgotten(page, send, photos):
     assert (gone.status_code, gone.json()["error"]["code"]) == (404, "no-such-class")
     strange = send(page, "forget", photos("blue"))
     assert strange[0] == 422
-    assert strange[1]["error"]["message"].startswith("1-0.png was not learned by this model")
+    assert strange[1]["error"]["message"].startswith("1-0.png and 3 other photos were not learned")
 
 
 def test_another_model_is_merged(page, tmp_path, send):

@@ -7,6 +7,7 @@ import pytest
 
 from clsnet.errors import ClsnetError
 from clsnet.photos import forget, learn
+from clsnet.photos.about import NO_PHOTO
 from clsnet.photos.card import card
 
 
@@ -63,6 +64,16 @@ def test_a_card_warns_of_few_photos_and_of_one_class(model, january, tiny, tmp_p
     found = card(tmp_path / "few.clsnet")
     assert found.limits[0] == "It has seen fewer than 10 photos of square-r, stripes-g."
     assert found.as_dict()["estimate"] is None
+    assert "no class has 5 photos" in found.as_markdown()
+    assert "The estimate is" not in found.as_markdown()
+
+
+def test_a_card_of_a_model_that_forgot_everything_has_no_empty_parts(model):
+    forget(model, ["square-b", "square-r", "stripes-g"])
+    page = card(model).as_markdown()
+    assert "What it knows" not in page
+    assert "It learned:" not in page
+    assert section(page, "What its file reveals") == [f"- {NO_PHOTO}"]
 
 
 def test_names_are_shown_as_they_are(january, tiny, tmp_path):

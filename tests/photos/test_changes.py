@@ -108,7 +108,7 @@ def test_info_says_what_sums_over_few_photos_give_away(model, february):
         (february / "square-g" / f"{i}.png").unlink()
     learn(model, february)
     lines = info(model).inferable
-    assert any("give away the features of each: square-g" in line for line in lines)
+    assert any("features of each photo of these classes: square-g." in line for line in lines)
     assert any("fewer photos than features (97)" in line for line in lines)
 
 

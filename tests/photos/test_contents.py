@@ -10,7 +10,7 @@ import pytest
 from clsnet import load
 from clsnet.errors import ClsnetError
 from clsnet.photos import forget, info, learn, predict, undo
-from clsnet.photos.about import FACTOR, KINDS, SUMS
+from clsnet.photos.about import FACTOR, KINDS, NO_PHOTO, SUMS, inferable
 
 
 @pytest.fixture(scope="module")
@@ -130,10 +130,10 @@ def test_a_class_learned_in_two_folders_is_forgotten_exactly(model, tiny, shapes
 @pytest.mark.parametrize(
     ("keep", "n", "words"),
     [
-        ("classes", 1, "give away the features of each: square-b, square-r, stripes-g."),
-        ("classes", 2, "give away the features of each: square-b, square-r, stripes-g."),
+        ("classes", 1, "the features of each photo of these classes: square-b, square-r, stri"),
+        ("classes", 2, "the features of each photo of these classes: square-b, square-r, stri"),
         ("classes", 3, "fewer photos than features (97)"),
-        ("total", 1, "give away the features of each photo of: square-b, square-r, stripes-g."),
+        ("total", 1, "the features of each photo of these classes: square-b, square-r, stri"),
         ("total", 2, "fewer photos than features (97)"),
     ],
 )
@@ -142,7 +142,7 @@ def test_info_says_what_can_be_inferred(tiny, january, tmp_path, keep, n, words)
     learn(path, prepared(january, n), backbone=tiny, keep=keep)
     lines = info(path).inferable
     assert any(words in line for line in lines)
-    given = any("give away" in line for line in lines)
+    given = any("gives away" in line for line in lines)
     assert given == (n <= (2 if keep == "classes" else 1))
 
 
@@ -152,7 +152,27 @@ def test_two_photos_can_be_told_from_a_total_where_all_others_are_known(tiny, ja
         (january / name / "1.png").unlink()
     learn(tmp_path / "new.clsnet", january, backbone=tiny, keep="total")
     lines = info(tmp_path / "new.clsnet").inferable
-    assert any("each photo of: square-b, square-r, stripes-g." in line for line in lines)
+    assert any("photo of these classes: square-b, square-r, stripes-g." in line for line in lines)
+
+
+@pytest.mark.parametrize("keep", ["classes", "total"])
+@pytest.mark.parametrize(
+    "counts", [{"a": 1, "b": 2}, {"a": 1, "b": 5}, {"a": 5, "b": 9}, {"a": 1, "b": 200}], ids=str
+)
+def test_what_is_said_of_single_photos_does_not_contradict_itself(keep, counts):
+    """No class is named both as one whose photos are given away and as one whose are not."""
+    lines = inferable(counts, 97, keep)
+    given = [line for line in lines if "gives away" in line]
+    kept = [line for line in lines if "do not tell those of any one photo" in line]
+    assert (NO_PHOTO in lines) == (not given)
+    endings = [line.rstrip(".").rpartition(": ")[2] for line in (*given, *kept)]
+    named = [label for names in endings for label in names.split(", ")]
+    assert len({*named}) == len(named)
+
+
+def test_a_model_that_forgot_everything_reveals_nothing(model):
+    forget(model, ["square-b", "square-r", "stripes-g"])
+    assert info(model).inferable == [NO_PHOTO]
 
 
 # -------------------------------------------------------------------------- self-contained

@@ -260,7 +260,7 @@ def test_a_photo_that_was_not_learned_cannot_be_forgotten(model, january, februa
     photos = [january / "square-r" / "0.png", *sorted((february / "square-g").iterdir())[:3]]
     line = refused(lambda: forget(model, photos=photos))
     assert line.endswith(
-        "0.png was not learned by this model, nor were 2 more; nothing was changed."
+        "0.png and 2 other photos were not learned by this model; nothing was changed."
     )
 
 

@@ -85,6 +85,22 @@ def test_a_process_stopped_while_it_learns(model, february, environment, number)
     assert model.read_bytes() == before
 
 
+def test_an_interrupted_first_learning_says_that_there_is_no_model(january, tmp_path, environment):
+    model = tmp_path / "new.clsnet"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "clsnet", "learn", model, january, "--backbone", "patches"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    while not model.with_name(".new.clsnet.lock").exists():
+        assert process.poll() is None
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    assert f"{model} was not created." in process.communicate()[1]
+    assert not model.exists()
+
+
 def test_a_process_killed_while_it_writes(model, february, environment):
     before = model.read_bytes()
     done = subprocess.run(

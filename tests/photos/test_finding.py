@@ -78,7 +78,7 @@ def test_a_folder_that_cannot_be_read_is_told(closed):
     assert found == [
         f"cannot read the folder {closed / 'cat/kittens'}: Permission denied",
         f"cannot read the folder {closed / 'dog'}: Permission denied",
-        "1 folder has no photos: dog (Permission denied)",
+        "there is no photo in the folder dog (Permission denied)",
     ]
     assert refused == f"cannot read the folder {closed / 'cat/kittens'}: Permission denied."
 
@@ -200,7 +200,7 @@ def test_photos_that_nothing_installed_reads_are_counted_by_class(tmp_path, no_r
         "cat: 1 .nef file was not read; pip install 'clsnet[formats]'",
         "dog: 12 .cr2 files were not read; pip install 'clsnet[formats]'",
         "dog: 1 .jxl file was not read; convert it to JPEG",
-        "1 folder has no photos: dog (only .cr2, .jxl files)",
+        "there is no photo in the folder dog (only .cr2, .jxl files)",
     ]
     assert len(list(photos_below(tmp_path))) == 14  # predict says of each why
 
@@ -236,7 +236,7 @@ def test_folders_that_bring_nothing_are_named_in_one_line(tmp_path):
     found = find(tmp_path / "photos")
     assert labels(found) == [("ant", "a.jpg")]
     assert found.warnings[-1] == (
-        "5 folders have no photos: bee (only .txt files), cow (no readable file), "
+        "there is no photo in 5 folders: bee (only .txt files), cow (no readable file), "
         "dog (no readable file) and 2 more"
     )
     for name in ("bee", "cow", "dog", "fox"):
@@ -244,7 +244,7 @@ def test_folders_that_bring_nothing_are_named_in_one_line(tmp_path):
             file.unlink()
         (tmp_path / "photos" / name).rmdir()
     assert find(tmp_path / "photos").warnings[-1] == (
-        "1 folder has no photos: elk (only links that are not followed)"
+        "there is no photo in the folder elk (only links that are not followed)"
     )
 
 

@@ -182,8 +182,16 @@ def test_few_photos_are_warned_of(model, february):
 
 def test_the_same_photos_under_two_names_are_warned_of(model, january, february):
     (january / "square-r").rename(february / "rot")
+    line = "the classes rot and square-r share 10 photos: one of these names may be wrong"
+    assert line in learn(model, february).warnings
+
+
+def test_many_pairs_of_classes_with_the_same_photos_are_one_warning(model, january, february):
+    for i, name in enumerate("abcdef"):
+        shutil.copytree(january / "square-r", february / name)
+        (february / name / f"{i}.png").unlink()
     warnings = learn(model, february).warnings
-    assert "rot and square-r share 10 photos: one of the two names may be wrong" in warnings
+    assert "21 pairs of classes share photos, such as a and b: names may be wrong" in warnings
 
 
 def test_a_new_class_that_looks_like_an_old_one_is_warned_of(model, january, tmp_path):

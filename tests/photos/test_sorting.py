@@ -171,6 +171,7 @@ def test_what_changed_meanwhile_is_kept_and_told(model, inbox, tmp_path):
     )
     assert edited.target.read_bytes() == b"edited"
     assert bereft.target.exists()
+    assert "or it was undone already" in complaint(lambda: unsort(out))
 
 
 def test_a_moved_photo_waits_until_its_old_place_is_free(model, inbox, tmp_path):
@@ -282,6 +283,48 @@ def test_a_full_disk_stops_it_and_all_can_be_put_back(model, inbox, tmp_path, fu
         data for name, data in before.items() if name.endswith(".png")
     )
     unsort(out)
+    assert files(inbox) == before
+
+
+def test_a_photo_that_cannot_be_moved_is_named(model, january, public_folder, as_nobody):
+    inbox, out = (public_folder / name for name in ("inbox", "sorted"))
+    shutil.copytree(january / "square-r", inbox)
+    for path in inbox.iterdir() if os.geteuid() == 0 else ():
+        os.chown(path, 65534, -1)  # a file of one's own, in a folder that cannot be written
+    shutil.copy(model, public_folder / "m.clsnet")
+    public_folder.chmod(0o777)
+    inbox.chmod(0o555)
+    before = files(inbox)
+    with as_nobody():
+        line = complaint(
+            lambda: sort(public_folder / "m.clsnet", [inbox], out, move=True, go=True, reject=0)
+        )
+        assert "nothing was sorted into" in complaint(lambda: unsort(out))
+    inbox.chmod(0o755)
+    first = (inbox / "0.png").resolve()
+    assert line == f"cannot move {first}: Permission denied; 0 of 10 photos were sorted."
+    assert files(inbox) == before
+    assert [path for path in out.iterdir() if path.is_dir()] == []
+
+
+def test_an_interruption_says_how_many_were_sorted(model, inbox, tmp_path, monkeypatch):
+    """Ctrl-C while the second photo is put into its place."""
+    out, rename, before = tmp_path / "sorted", Path.hardlink_to, files(inbox)
+    placed = []
+
+    def stopped(self, other):
+        if len(placed) == 1:
+            raise KeyboardInterrupt
+        placed.append(self)
+        rename(self, other)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt) as caught:
+        patch.setattr(Path, "hardlink_to", stopped)
+        sort(model, [inbox], out, move=True, go=True, reject=0)
+    assert str(caught.value) == (
+        f"1 of 30 photos were sorted, and clsnet sort --undo {out.resolve()} puts them back."
+    )
+    assert unsort(out).back == 1
     assert files(inbox) == before
 
 

@@ -7,6 +7,12 @@ from collections.abc import Iterable
 
 from clsnet.photos.wording import NAMED, listed
 
+OPENINGS = {  # of one name, and of several
+    "cannot read the image ": "cannot read the images ",
+    "cannot read ": "cannot read ",
+    "cannot put back ": "cannot put back ",
+}
+
 
 def grouped(lines: Iterable[str]) -> list[str]:
     """Return lines; many that differ only in names become one.
@@ -33,4 +39,12 @@ def _told(alike: list[str]) -> list[str]:
     tails = {tail for _, _, tail in parts}
     if tails == {""} or len(tails) > 1:
         return [f"{alike[0]} (and {len(alike) - 1:,} more like this)"]
-    return [f"{listed([head for head, _, _ in parts])}: {tails.pop()}"]
+    return [f"{_listed([head for head, _, _ in parts])}: {tails.pop()}"]
+
+
+def _listed(heads: list[str]) -> str:
+    """Return the first few heads; if all open with the same words, these come once."""
+    for one, several in OPENINGS.items():
+        if all(head.startswith(one) for head in heads):
+            return several + listed([head.removeprefix(one) for head in heads])
+    return listed(heads)

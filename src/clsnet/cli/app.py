@@ -75,7 +75,8 @@ app.command(
 app.command(
     epilog="Examples:\n\n"
     "clsnet forget pets.clsnet dog\n\n"
-    "clsnet forget pets.clsnet --photo photos/dog/img7.jpg"
+    "clsnet forget pets.clsnet --photo photos/dog/img7.jpg\n\n"
+    "clsnet forget pets.clsnet -- -name-that-begins-with-a-dash"
 )(forget)
 app.command(
     epilog="Examples:\n\n"

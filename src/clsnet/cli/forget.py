@@ -47,7 +47,7 @@ def forget(
     """
     from clsnet.cli.console import PlainConsole
     from clsnet.cli.output import echo, say
-    from clsnet.cli.showing import progress
+    from clsnet.cli.showing import progress, told_classes
     from clsnet.photos import forget as forget_classes
     from clsnet.photos.wording import many
 
@@ -69,11 +69,16 @@ def forget(
         echo(f"Forgot {many(n, 'photo')} of {label}{last}.")
     if cache:
         echo(f"Removed the cached features of {many(gone.cached, 'photo')}.")
-    echo(f"{many(len(gone.left), 'class')} left: {', '.join(gone.left) or '-'}.")
-    echo(f"The file went from {gone.size_before:,} to {gone.size:,} bytes.")
+    if gone.counts or gone.photos:
+        echo(told_classes(gone.left, "left"))
+        echo(f"The file went from {gone.size_before:,} to {gone.size:,} bytes.")
+    for file in gone.removed:
+        echo(f"Removed {file}.")
     if gone.before:
         echo(
             f"{gone.before} still holds the previous version, for clsnet undo; --purge removes it."
         )
+    elif gone.removed:
+        echo("No other file beside the model still holds what was forgotten.")
     else:
-        echo("No other file beside the model still holds it.")
+        echo("Nothing to remove: no other version lies beside the model.")

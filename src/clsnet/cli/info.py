@@ -55,16 +55,18 @@ def _print_info(model: Path) -> None:
     else:
         echo("The file refers to that network: its weights are not in it.")
     echo()
-    echo("Classes")
-    for label, n in known.counts.items():
-        echo(f"  {label}: {many(n, 'photo')}")
-    for line in told_expectation(known.expectation, known.counts, most=None):
-        echo(line)
-    echo()
-    echo("History")
-    for change in known.history:
-        echo(f"  {change.date}: {told_change(change)}")
-    echo()
+    if known.counts:
+        echo("Classes")
+        for label, n in known.counts.items():
+            echo(f"  {label}: {many(n, 'photo')}")
+        for line in told_expectation(known.expectation, known.counts, known.keep, most=None):
+            echo(line)
+        echo()
+    if known.history:
+        echo("History")
+        for change in known.history:
+            echo(f"  {change.date}: {told_change(change)}")
+        echo()
     echo("The file keeps")
     for kind, size in known.kept.items():
         echo(f"  {size:>14,} bytes  {kind}")

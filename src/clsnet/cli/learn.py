@@ -76,6 +76,7 @@ def learn(
     from clsnet.photos import learn as learn_folder
     from clsnet.photos.doubts import DoubtfulLabels
     from clsnet.photos.wording import many
+    from clsnet.storage.files import at_home
 
     first = rank() == 0  # of several processes one speaks for all
     console = PlainConsole(quiet=not first)
@@ -95,7 +96,7 @@ def learn(
                 allow=allow_network or (),
             )
     except KeyboardInterrupt:
-        say(f"{model} is unchanged.")
+        say(f"{model} is unchanged." if at_home(model).exists() else f"{model} was not created.")
         raise
     except DoubtfulLabels as error:
         _print_doubts(console, error.doubts, len(error.doubts))
@@ -116,7 +117,7 @@ def learn(
     console.tell(f"{verb} {total} of {many(len(learned.counts), 'class')}{known}.")
     if not dry_run:
         _print_doubts(console, learned.doubts, DOUBTS)
-        for line in told_expectation(learned.expectation, learned.totals):
+        for line in told_expectation(learned.expectation, learned.totals, learned.keep):
             console.tell(line)
         console.tell(f"Model: {model}")
 

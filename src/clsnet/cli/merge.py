@@ -35,11 +35,11 @@ def merge(
     ] = False,
     allow_network: AllowNetwork = None,
 ) -> None:
-    """Merge models into the model that would have learned the photos of all; no photo is needed.
+    """Merge models into one, as if it had learned the photos of all of them.
 
-    Classes of the same name become one. The models must have the same network and settings. Photos
-    that two models learned count once, if one of the two learned no other photos of that class.
-    Files of sums are added up; a model given with them learns them.
+    No photo is needed. Classes of the same name become one. The models must have the same network
+    and settings. Photos that two models learned count once, if one of the two learned no other
+    photos of that class. Files of sums are added up; a model given with them learns them.
     """
     from clsnet.cli.alike import grouped
     from clsnet.cli.output import echo, say

@@ -38,8 +38,8 @@ def predict(
 ) -> None:
     """Name the class of each photo with its probability, or say that it is none of these.
 
-    Probabilities assume that the photo shows one of the known classes. The exit status is 1 if some
-    photos could not be read.
+    Probabilities assume that the photo shows one of the known classes. In CSV, the column known is
+    false for none of these. The exit status is 1 if some photos could not be read.
     """
     from clsnet.cli.alike import grouped
     from clsnet.cli.console import PlainConsole
@@ -87,28 +87,25 @@ def _print_csv(found: list[Prediction], top: int) -> None:
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
     more = [f"{name}_{i}" for i in range(1, top + 1) for name in ("class", "probability")]
-    writer.writerow(["file", "class", *more, "error"])
+    writer.writerow(["file", "class", *more, "error", "known"])
     for one in found:
         label = "" if one.unreadable else one.label or NONE
+        known = "" if one.unreadable else str(one.label is not None).lower()
         cells = [part for name, chance in one.top for part in (cell(name), f"{chance:.4f}")]
         cells += [""] * (len(more) - len(cells))
-        writer.writerow([cell(one.path), cell(label), *cells, cell(one.unreadable)])
+        writer.writerow([cell(one.path), cell(label), *cells, cell(one.unreadable), known])
 
 
 def _print_table(found: list[Prediction]) -> None:
-    from rich.table import Table
+    from clsnet.cli.tables import print_table
 
-    from clsnet.cli.console import PlainConsole
-    from clsnet.cli.output import plain
-
-    table = Table("photo", "class", "probability")
+    rows = []
     for one in found:
+        answers = [(label, f"{chance:.1%}") for label, chance in one.top]
         if one.unreadable:
-            table.add_row(plain(one.path), "cannot be read", "")
-            continue
-        chances = [f"{chance:.1%}" for _, chance in one.top]
-        names = [plain(label) for label, _ in one.top]
-        if one.label is None:
-            names, chances = [NONE, *(f"({name})" for name in names)], ["", *chances]
-        table.add_row(plain(one.path), "\n".join(names), "\n".join(chances))
-    PlainConsole().print(table)
+            answers = [("cannot be read", "")]
+        elif one.label is None:
+            answers = [(NONE, ""), *((f"({label})", chance) for label, chance in answers)]
+        paths = [str(one.path), *[""] * (len(answers) - 1)]
+        rows += [[path, *answer] for path, answer in zip(paths, answers, strict=True)]
+    print_table(["photo", "class", "probability"], rows, ["probability"])

@@ -66,18 +66,23 @@ def _sort(
     from clsnet.photos import sort as sort_photos
     from clsnet.photos.wording import many
 
-    with progress(PlainConsole(stderr=True)) as report:
-        done = sort_photos(
-            model,
-            paths,
-            into,
-            move=move,
-            go=go,
-            reject=reject,
-            report=report,
-            say=say,
-            allow=allow,
-        )
+    try:
+        with progress(PlainConsole(stderr=True)) as report:
+            done = sort_photos(
+                model,
+                paths,
+                into,
+                move=move,
+                go=go,
+                reject=reject,
+                report=report,
+                say=say,
+                allow=allow,
+            )
+    except KeyboardInterrupt as stop:
+        if so_far := str(stop):
+            say(so_far)
+        raise
     for photo in () if go else done.photos:
         sure = f"{photo.probability:.1%}" if photo.label else "none of these"
         echo(f"  {photo.source} -> {photo.target} ({sure})")

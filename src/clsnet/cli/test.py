@@ -85,7 +85,7 @@ def _print(tested: Tested) -> None:
     for label, n in tested.unknown.items():
         none = tested.unknown_rejected.get(label, 0)
         near = f" (the nearest is {tested.nearest[label]})" if label in tested.nearest else ""
-        found = f"it rejects {none:,} of {many(n, 'photo')} as none of these"
+        found = f"{none:,} of {many(n, 'photo')} were answered 'none of these'"
         echo(f"{label} is not a class of the model{near}: {found}")
     if tested.mistakes:
         worst = tested.mistakes[:MISTAKES]
@@ -99,13 +99,12 @@ def _print(tested: Tested) -> None:
 
 def _print_classes(tested: Tested) -> None:
     """Print what each class is taken for, the classes with the most mistakes first."""
-    from rich.table import Table
-
-    from clsnet.cli.console import PlainConsole
-    from clsnet.cli.output import echo, plain
+    from clsnet.cli.output import echo
+    from clsnet.cli.tables import print_table
     from clsnet.photos.wording import many
 
-    table = Table("class", "photos", "right", "none of these", "taken for")
+    figures = ["photos", "right", "none of these"]
+    rows = []
     wrong = {label: n - tested.right.get(label, 0) for label, n in tested.tested.items()}
     shown = sorted(wrong, key=lambda label: (-wrong[label], label))[:CLASSES]
     confused = tested.confused
@@ -113,14 +112,16 @@ def _print_classes(tested: Tested) -> None:
         others = [(other, n) for own, other, n in confused if own == label]
         names = [f"{other} {n:,}" for other, n in others[:OTHERS]]
         rest = sum(n for _, n in others[OTHERS:])
-        table.add_row(
-            plain(label),
-            f"{tested.tested[label]:,}",
-            f"{tested.right.get(label, 0) / tested.tested[label]:.1%}",
-            f"{tested.rejected.get(label, 0):,}",
-            plain(", ".join([*names, *([f"others {rest:,}"] if rest else [])])),
+        rows.append(
+            [
+                label,
+                f"{tested.tested[label]:,}",
+                f"{tested.right.get(label, 0) / tested.tested[label]:.1%}",
+                f"{tested.rejected.get(label, 0):,}",
+                ", ".join([*names, *([f"others {rest:,}"] if rest else [])]),
+            ]
         )
-    PlainConsole().print(table)
+    print_table(["class", *figures, "taken for"], rows, figures)
     if len(wrong) > len(shown):
         more = many(len(wrong) - len(shown), "more class", "more classes")
         echo(f"and {more} with no more mistakes than these")

@@ -11,12 +11,11 @@ import typer
 def undo(model: Annotated[Path, typer.Argument(help="File of the model.")]) -> None:
     """Undo the last learn, correct, forget or merge; a second undo redoes it."""
     from clsnet.cli.output import echo, say
+    from clsnet.cli.showing import told_classes
     from clsnet.photos import undo as take_back
     from clsnet.photos.telling import told_undone
-    from clsnet.photos.wording import many
 
     done = take_back(model, say=say)
     verb = "Done again" if done.again else "Undone"
     echo(f"{verb}: {told_undone(done)} ({done.date}).")
-    names = ", ".join(done.classes) or "-"
-    echo(f"{many(len(done.classes), 'class')} known: {names}.")
+    echo(told_classes(done.classes, "known"))

@@ -19,6 +19,7 @@ from uvicorn.supervisors import Multiprocess
 
 from clsnet.errors import ClsnetError
 from clsnet.extractor.runtime.threads import n_threads
+from clsnet.header import read
 from clsnet.page.app import api_app, page_app
 from clsnet.page.connections import PromptConnection
 from clsnet.page.session import Bearer, Session
@@ -208,12 +209,14 @@ def configured(make_app: Callable[[], ASGIApp], workers: int = 1) -> uvicorn.Con
 
 
 def place_of(model: Path) -> Path:
-    """Return the whole path of a model, or say why there can be none."""
+    """Return the whole path of a model, or say why there is none or can be none."""
     path = at_home(model).resolve()
     if path.is_dir():
         raise ClsnetError(f"{model} is a folder: name the model's file, such as pets.clsnet.")
     if not path.parent.is_dir():
         raise ClsnetError(f"there is no folder {path.parent} for the model.")
+    if path.exists():
+        read(path)
     return path
 
 

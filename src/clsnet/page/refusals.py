@@ -19,6 +19,13 @@ from clsnet.photos.class_names import UnknownClass
 
 MISSING = re.compile("there is no model|No such file")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+HERE = {  # advice for the command line, and what to do instead
+    "; --new creates it": "; new=true creates it",
+    r" \(clsnet forget [^)]*--photo PATH\)": ": send them to forget, then merge again",
+    r"forget its photos \(--photo FOLDER\), or .* --keep classes": "send its photos to forget",
+    "with --keep total": "with one total over all classes",
+    "with --keep classes": "with sums for each class",
+}
 
 
 class Refused(Exception):
@@ -59,9 +66,11 @@ def told(error: ClsnetError, model: Path, names: Mapping[Path, str] | None = Non
         What uploaded files are called.
     """
     message = in_own_words(str(error), {**(names or {}), model: model.name})
+    for advice, here in HERE.items():
+        message = re.sub(advice, here, message)
     if isinstance(error, UnknownClass):
         nearest = {"nearest": error.nearest} if error.nearest else {}
-        return Refused(404, "no-such-class", message.replace("; --new makes it", ""), **nearest)
+        return Refused(404, "no-such-class", message, **nearest)
     message = message.replace(f" in {SOURCE}.", ".")  # no folder that the client knows
     for cause in _causes(error):
         if isinstance(cause, OSError) and cause.errno in FULL:

@@ -28,13 +28,11 @@ KINDS = {
 DIGESTS = "digests (hashes) of the files learned"
 BARE = 2  # photos whose features follow from their sum and their sum of products
 REST = "names, dates, counts, familiarity of photos, estimates of accuracy"
-ALWAYS = (
-    "The file holds no photo, and no features of single photos.",
-    "Anyone who has a photo's file can tell whether that exact file was learned, and as what.",
-)
+NO_PHOTO = "The file holds no photo, and no features of single photos."
+FILES = "Anyone who has a photo's file can tell whether that exact file was learned, and as what."
 FACTOR = (
-    "Where photos are few, a triangular factor stands for their sum of products: it takes less "
-    "room, and tells the same."
+    "Where photos are few, their sum of products is stored in a shorter form (a triangular "
+    "factor). It reveals just as much."
 )
 
 
@@ -64,6 +62,8 @@ class Info:
         Files beside the model that still hold older versions of it.
     expectation
         Estimated accuracy on new photos of these classes; None if there is no estimate.
+    keep
+        What sums are kept of: each of the ``"classes"``, or only the ``"total"``.
     """
 
     counts: Counts
@@ -76,6 +76,7 @@ class Info:
     inferable: list[str]
     beside: list[Path]
     expectation: Expectation | None = None
+    keep: str = "classes"
 
 
 def info(model: str | os.PathLike[str]) -> Info:
@@ -117,7 +118,7 @@ def info(model: str | os.PathLike[str]) -> Info:
     backbone = header["params"].get("backbone")
     backbone = backbone if isinstance(backbone, str) else header["backbone"]["backbone"]
     n_features = len(arrays["omega"])
-    lines = [*ALWAYS, *(_of_total if retain == "total" else _of_classes)(counts, n_features)]
+    lines = inferable(counts, n_features, retain)
     if any(name.endswith(".rows") for name in arrays):
         lines.append(FACTOR)
     return Info(
@@ -131,37 +132,73 @@ def info(model: str | os.PathLike[str]) -> Info:
         lines,
         lying_beside(path),
         record.expectation,
+        retain,
     )
 
 
-def _of_classes(counts: Counts, n_features: int) -> list[str]:
-    lines = ["The sums tell the average look of each class, and how its photos vary."]
-    bare = [label for label, n in counts.items() if n <= BARE]
-    few = [label for label, n in counts.items() if BARE < n < n_features]
-    if bare:
-        lines.append(f"Sums over one or two photos give away the features of each: {_names(bare)}.")
-    if few:
+def inferable(counts: Counts, n_features: int, keep: str) -> list[str]:
+    """Return what could be inferred from sums, in plain words.
+
+    Parameters
+    ----------
+    counts
+        Photos of each class.
+    n_features
+        Length of the vector that represents a photo.
+    keep
+        What sums are kept of.
+
+    Examples
+    --------
+    >>> inferable({"cat": 1}, 1280, "classes")[0]
+    'The file holds no photo, but it gives away the features of each photo of these classes: cat.'
+    """
+    if not counts:
+        return [NO_PHOTO]
+    bare = (_bare_in_total if keep == "total" else _bare_in_classes)(counts)
+    few = _few_in_total if keep == "total" else _few_in_classes
+    lines = [_of_single_photos(bare), FILES]
+    all_photos = "all photos vary" if keep == "total" else "its photos vary"
+    lines.append(f"The sums tell the average look of each class, and how {all_photos}.")
+    if others := few({label: n for label, n in counts.items() if label not in bare}, n_features):
         lines.append(
-            f"With fewer photos than features ({n_features:,}), the sums tell the space that the "
-            f"features of the photos span, but not the features of any one photo: {_names(few)}."
+            f"With fewer photos than features ({n_features:,}), the sums narrow down what the "
+            f"features of the photos can be, but do not tell those of any one photo: "
+            f"{_names(others)}."
         )
     return lines
 
 
-def _of_total(counts: Counts, n_features: int) -> list[str]:
-    lines = ["The sums tell the average look of each class, and how all photos vary."]
-    bare = [label for label, n in counts.items() if n == 1]
-    others = {label: n for label, n in counts.items() if n > 1}
-    if list(others.values()) == [BARE]:  # the rest is known, and can be taken from the total
-        bare = list(counts)
-    if bare:
-        lines.append(f"They give away the features of each photo of: {_names(bare)}.")
-    if sum(counts.values()) < n_features:
-        lines.append(
-            f"With fewer photos than features ({n_features:,}), the sums tell the space that the "
-            "features of the photos span, but not the features of any one photo."
-        )
-    return lines
+def _of_single_photos(bare: list[str]) -> str:
+    if not bare:
+        return NO_PHOTO
+    return (
+        "The file holds no photo, but it gives away the features of each photo of these classes: "
+        f"{_names(bare)}."
+    )
+
+
+def _bare_in_classes(counts: Counts) -> list[str]:
+    """Return the classes whose sums give away the features of each photo."""
+    return [label for label, n in counts.items() if n <= BARE]
+
+
+def _bare_in_total(counts: Counts) -> list[str]:
+    """Return such classes if products are summed over all classes together."""
+    others = [n for n in counts.values() if n > 1]
+    if others == [BARE]:  # the rest is known, and can be taken from the total
+        return list(counts)
+    return [label for label, n in counts.items() if n == 1]
+
+
+def _few_in_classes(counts: Counts, n_features: int) -> list[str]:
+    """Return the classes that have fewer photos than there are features."""
+    return [label for label, n in counts.items() if n < n_features]
+
+
+def _few_in_total(counts: Counts, n_features: int) -> list[str]:
+    """Return all classes, if together they have fewer photos than there are features."""
+    return list(counts) if sum(counts.values()) < n_features else []
 
 
 def _names(labels: list[str], most: int = 5) -> str:

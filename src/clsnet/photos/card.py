@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from clsnet.photos.about import Info, info
-from clsnet.photos.expectation import ENOUGH
+from clsnet.photos.evidence import covered, why_none
 from clsnet.photos.wording import listed, many
 
 FEW = 10  # photos of a class, to rely on it
 WORTH_TELLING = 0.01  # share of the photos of a class
 SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&])")
+UNTESTED = (
+    "It was tested on no other photos. Measure it before you rely on it: clsnet test MODEL FOLDER."
+)
+ALIKE = "The estimate is for photos like those learned: the same cameras, light, places and habits."
 LIMITS = (
-    "It was tested on no other photos. Measure it before you rely on it: clsnet test MODEL FOLDER.",
-    "The estimate is for photos like those learned: the same cameras, light, places and habits.",
     "A photo of something else is recognised as none of these only where it differs much from the "
     "classes that are known. Something that resembles a class gets the name of that class.",
     "A probability says which of the known classes it is, if it is one of them.",
@@ -48,7 +50,7 @@ class Card:
     def as_dict(self) -> dict[str, Any]:
         """Return the card as JSON-compatible values."""
         about, expected = self.about, self.about.expectation
-        accuracy = None if expected is None else expected.accuracy(about.counts)
+        accuracy = _accuracy(about)
         estimate = None
         if expected is not None and accuracy is not None:
             estimate = {
@@ -88,23 +90,11 @@ class Card:
             f"A classifier of photos into {many(len(about.counts), 'class')}, learned from "
             f"{photos} by clsnet. A photo is represented by {about.features:,} features of "
             f"{network}. The network's weights {there}.",
-            "",
-            "## What it knows",
-            "",
-            "| class | photos learned | recognised, estimated |",
-            "|---|--:|--:|",
         ]
-        right = {} if about.expectation is None else about.expectation.right
-        for label, n in about.counts.items():
-            share = f"{right[label]:.0%}" if label in right else "–"
-            lines.append(f"| {plain(label)} | {n:,} | {share} |")
-        lines += ["", "## How well, and on what evidence", "", *_estimate(about)]
-        lines += ["", "It learned:", ""]
-        lines += [
-            f"- {plain(change.date)}: {many(sum(change.counts.values()), 'photo')} of "
-            f"{many(len(change.counts), 'class')} from {plain(change.folder)}"
-            for change in about.history
-        ]
+        if about.counts:
+            lines += ["", "## What it knows", "", *_classes(about)]
+            lines += ["", "## How well, and on what evidence", "", *_estimate(about)]
+            lines += ["", "It learned:", "", *_history(about)]
         lines += ["", "## What it cannot tell", "", *(f"- {plain(line)}" for line in self.limits)]
         lines += ["", "## What its file reveals", ""]
         lines += [f"- {plain(line)}" for line in about.inferable]
@@ -128,7 +118,7 @@ def card(model: str | os.PathLike[str]) -> Card:
     clsnet.errors.ClsnetError: cannot read /tmp/there-is-none.clsnet: No such file or directory.
     """
     about = info(model)
-    limits = list(LIMITS)
+    limits = [UNTESTED, *([ALIKE] if _accuracy(about) else []), *LIMITS]
     few = [label for label, n in about.counts.items() if n < FEW]
     if few:
         limits.insert(0, f"It has seen fewer than {FEW} photos of {listed(few)}.")
@@ -148,17 +138,36 @@ def plain(text: str) -> str:
     return SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
+def _classes(about: Info) -> list[str]:
+    lines = ["| class | photos learned | recognised, estimated |", "|---|--:|--:|"]
+    right = {} if about.expectation is None else about.expectation.right
+    for label, n in about.counts.items():
+        share = f"{right[label]:.0%}" if label in right else "–"
+        lines.append(f"| {plain(label)} | {n:,} | {share} |")
+    return lines
+
+
+def _history(about: Info) -> list[str]:
+    return [
+        f"- {plain(change.date)}: {many(sum(change.counts.values()), 'photo')} of "
+        f"{many(len(change.counts), 'class')} from {plain(change.folder)}"
+        for change in about.history
+    ]
+
+
+def _accuracy(about: Info) -> tuple[float, float, float] | None:
+    return None if about.expectation is None else about.expectation.accuracy(about.counts)
+
+
 def _estimate(about: Info) -> list[str]:
-    expected = about.expectation
-    accuracy = None if expected is None else expected.accuracy(about.counts)
+    expected, accuracy = about.expectation, _accuracy(about)
     if expected is None or accuracy is None:
-        return [
-            f"No estimate of the accuracy: that takes two classes, {ENOUGH} photos of one of them, "
-            "and sums that are kept for each class."
-        ]
+        return [why_none(about.counts, about.keep)]
     share, low, high = accuracy
+    all_of_them = len(expected.right) == len(about.counts)
+    what = "these classes" if all_of_them else covered(expected.right, about.counts)
     told = (
-        f"Estimated accuracy on new photos of these classes: **{share:.1%}** (95 % interval "
+        f"Estimated accuracy on new photos of {what}: **{share:.1%}** (95 % interval "
         f"{low:.1%} to {high:.1%}). It is computed from the sums of the photos learned, as if each "
         "had been left out; no other photos were used."
     )

@@ -19,6 +19,7 @@ from clsnet.photos.noting import with_expectation
 from clsnet.photos.predicting import of_photos
 from clsnet.photos.record import Counts, Record
 from clsnet.photos.versions import changing, remove_others, save, version_before
+from clsnet.photos.wording import many
 from clsnet.storage.files import at_home
 
 
@@ -40,6 +41,8 @@ class Forgotten:
         Number of photos whose cached features were removed.
     photos
         Number of photos that were forgotten one by one.
+    removed
+        Files beside the model that `purge` removed.
     """
 
     counts: Counts
@@ -49,6 +52,7 @@ class Forgotten:
     before: Path | None
     cached: int = 0
     photos: Counts = field(default_factory=dict)
+    removed: list[Path] = field(default_factory=list)
 
 
 def forget(
@@ -122,12 +126,11 @@ def forget(
         cached = remove_rows(at_home(cache), [*gone, *files]) if cache is not None else 0
         if classes or moves:
             save(with_expectation(taught), path)
-        if purge:
-            remove_others(path)
+        removed = remove_others(path) if purge else []
         left = [str(label) for label in taught.classes]
         before = None if purge else version_before(path)
         taken = dict(sorted(Counter(label for _, label in moves).items()))
-        return Forgotten(counts, left, size, path.stat().st_size, before, cached, taken)
+        return Forgotten(counts, left, size, path.stat().st_size, before, cached, taken, removed)
 
 
 def _learned(record: Record, files: Mapping[str, Path]) -> list[tuple[str, str]]:
@@ -136,8 +139,8 @@ def _learned(record: Record, files: Mapping[str, Path]) -> list[tuple[str, str]]
     strange = [file for digest, file in files.items() if not record.holding(digest)]
     if strange:
         others = len(strange) - 1
-        more = f", nor {'was' if others == 1 else 'were'} {others:,} more" if others else ""
-        raise ClsnetError(f"{strange[0]} was not learned by this model{more}; nothing was changed.")
+        more = f" and {many(others, 'other photo')} were" if others else " was"
+        raise ClsnetError(f"{strange[0]}{more} not learned by this model; nothing was changed.")
     return found
 
 
@@ -146,7 +149,8 @@ def _counts(taught: Model, classes: Sequence[str]) -> Counts:
     known = taught.classifier
     if classes and known.rule.retain == "total":
         raise ClsnetError(
-            "the model keeps one total over all classes, so no class can be taken out of it; "
-            "learn the other classes into a new model with --keep classes."
+            "the model keeps one total over all classes, so no class can be taken out of it by its "
+            "name: forget its photos (--photo FOLDER), or learn the other classes into a new model "
+            "with --keep classes."
         )
     return {str(label): sum(task.counts.get(label, 0) for task in known.tasks) for label in classes}

@@ -69,6 +69,8 @@ class Learned:
         Photos whose class may be wrong.
     totals
         Number of photos of each class known now.
+    keep
+        What the model keeps sums of: each of the ``"classes"``, or only the ``"total"``.
     """
 
     counts: Counts
@@ -79,6 +81,7 @@ class Learned:
     warnings: list[str] = field(default_factory=list)
     doubts: list[Doubt] = field(default_factory=list)
     totals: Counts = field(default_factory=dict)
+    keep: str = "classes"
 
 
 def learn(
@@ -267,6 +270,7 @@ def _learn(
         warnings,
         doubts,
         totals,
+        old.rule.retain,
     )
 
 

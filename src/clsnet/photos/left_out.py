@@ -87,8 +87,8 @@ class LeftOut:
 
     def _without_photos(self, labels: Collection[str]) -> str:
         names = [f"{label} ({self._why(label)})" for label in sorted(labels)]
-        have = "has" if len(names) == 1 else "have"
-        return f"{many(len(names), 'folder')} {have} no photos: {listed(names)}" if names else ""
+        where = "the folder" if len(names) == 1 else f"{len(names):,} folders:"
+        return f"there is no photo in {where} {listed(names)}" if names else ""
 
     def _why(self, label: str) -> str:
         own = {key: 1 for key in (*self.unread, *self.others) if key[0] == label}

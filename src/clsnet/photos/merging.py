@@ -18,6 +18,7 @@ from clsnet.photos.moving import without_classes
 from clsnet.photos.noting import with_expectation
 from clsnet.photos.predicting import of_photos
 from clsnet.photos.record import Counts, Record
+from clsnet.photos.second_look import told_shared
 from clsnet.photos.versions import changing, put_in_order, save
 from clsnet.photos.wording import many
 from clsnet.storage.files import at_home
@@ -218,8 +219,8 @@ def _less(part: Part, classes: list[str]) -> Part:
 
 def _inseparable(one: Part, other: Part, n: int, what: str) -> ClsnetError:
     return ClsnetError(
-        f"{one.name} and {other.name} both learned {many(n, 'photo')}{what}, and each of them "
-        "others, too: their sums do not tell these apart. Take the photos of both out of one model "
+        f"{one.name} and {other.name} share {many(n, 'photo')}{what}, and each has learned others "
+        "besides: sums cannot count the shared photos once. Take these out of one of the models "
         f"first (clsnet forget {other.name} --photo PATH)."
     )
 
@@ -238,7 +239,7 @@ def _in_order(model: Model) -> Model:
 
 
 def _conflicts(parts: Sequence[Part]) -> list[str]:
-    """Return a warning for each pair of classes of two models with the same photos."""
+    """Return warnings about pairs of classes of two models with the same photos."""
     owners: dict[str, list[set[str]]] = {}
     for part in parts:
         held: dict[str, set[str]] = {}
@@ -253,7 +254,4 @@ def _conflicts(parts: Sequence[Part]) -> list[str]:
         for b in set().union(*groups)
         if a < b and not any({a, b} <= group for group in groups)
     )
-    return [
-        f"{a} and {b} share {many(n, 'photo')}: one of the two names may be wrong"
-        for (a, b), n in sorted(pairs.items())
-    ]
+    return told_shared(pairs)

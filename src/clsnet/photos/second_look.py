@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -11,11 +11,11 @@ from clsnet.photos.expectation import ENOUGH
 from clsnet.photos.finding import Photo
 from clsnet.photos.record import Counts, Record
 from clsnet.photos.twins import twins
-from clsnet.photos.wording import many
+from clsnet.photos.wording import NAMED, many
 
 
 def shared(photos: Sequence[Photo], known: dict[str, set[str]]) -> list[str]:
-    """Return a warning for each pair of classes with the same files."""
+    """Return warnings about pairs of classes with the same files."""
     owners: dict[str, set[str]] = {}
     for photo in photos:
         owners.setdefault(photo.digest, set()).add(photo.label)
@@ -23,8 +23,24 @@ def shared(photos: Sequence[Photo], known: dict[str, set[str]]) -> list[str]:
         for digest in digests & owners.keys():
             owners[digest].add(label)
     pairs = Counter((a, b) for labels in owners.values() for a in labels for b in labels if a < b)
+    return told_shared(pairs)
+
+
+def told_shared(pairs: Mapping[tuple[str, str], int]) -> list[str]:
+    """Return a warning for each pair of classes that share photos; one for all if they are many.
+
+    Examples
+    --------
+    >>> told_shared({("cat", "dog"): 2})
+    ['the classes cat and dog share 2 photos: one of these names may be wrong']
+    """
+    if len(pairs) > NAMED:
+        a, b = min(pairs)
+        return [
+            f"{len(pairs):,} pairs of classes share photos, such as {a} and {b}: names may be wrong"
+        ]
     return [
-        f"{a} and {b} share {many(n, 'photo')}: one of the two names may be wrong"
+        f"the classes {a} and {b} share {many(n, 'photo')}: one of these names may be wrong"
         for (a, b), n in sorted(pairs.items())
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -15,6 +16,7 @@ from clsnet.photos.folder_names import UNSURE, folder_names, free_file_name
 from clsnet.photos.journal import NAME, Run, read_journal, write_journal
 from clsnet.photos.predicting import REJECT, Prediction, photo_files, predict
 from clsnet.photos.record import now
+from clsnet.photos.unsorting import undone
 from clsnet.storage.files import COPY, at_home, copy_to_free_place, move_to_free_place, sweep
 from clsnet.storage.locks import locked
 
@@ -82,8 +84,9 @@ def sort(
     """Sort photos into a folder for each class; those of no class go to the folder ``unsure``.
 
     Nothing is ever overwritten: a name that is taken gets a number. What is about to be done is
-    written into a journal first, so that `unsort` can undo it, even if it was interrupted. Photos
-    that cannot be read stay where they are.
+    written into a journal first, so that `unsort` can undo it, even if it was interrupted;
+    `KeyboardInterrupt` then says how many photos were sorted. Photos that cannot be read stay where
+    they are.
 
     Parameters
     ----------
@@ -223,7 +226,8 @@ def _do(folder: Path, plan: Sorted) -> None:
             for photo in plan.photos
         ],
     )
-    write_journal(folder, [*read_journal(folder), run])
+    runs = read_journal(folder)
+    write_journal(folder, [*runs, run])
     put = move_to_free_place if plan.moved else copy_to_free_place
     for done, photo in enumerate(plan.photos):
         try:
@@ -231,8 +235,22 @@ def _do(folder: Path, plan: Sorted) -> None:
                 place.mkdir(exist_ok=True)
                 sweep(place / COPY)
             put(photo.source, photo.target)
-        except OSError as error:
-            raise ClsnetError(
-                f"cannot write {photo.target}: {error.strerror}; {done} of {len(plan.photos)} "
-                f"photos were sorted, and clsnet sort --undo {folder} puts them back."
-            ) from None
+        except (OSError, KeyboardInterrupt) as error:
+            so_far = f"{done} of {len(plan.photos)} photos were sorted"
+            if done:
+                so_far += f", and clsnet sort --undo {folder} puts them back"
+            else:
+                with suppress(ClsnetError):  # a full disk; the journal may say too much
+                    undone(folder, runs, run)
+            if isinstance(error, KeyboardInterrupt):
+                raise KeyboardInterrupt(f"{so_far}.") from None
+            raise ClsnetError(f"{_failed(photo, plan.moved, error)}; {so_far}.") from None
+
+
+def _failed(photo: Placed, moved: bool, error: OSError) -> str:
+    """Tell which file could not be read, moved or written."""
+    doing = f"write {photo.target}"
+    if str(error.filename) == str(photo.source):
+        to = f" to {photo.target}" if error.filename2 else ""  # either folder may be the reason
+        doing = f"move {photo.source}{to}" if moved else f"read {photo.source}"
+    return f"cannot {doing}: {error.strerror}"

@@ -119,8 +119,8 @@ def _figures(tested: Tested) -> Iterable[str]:
     for label, n in tested.unknown.items():
         none = tested.unknown_rejected.get(label, 0)
         yield (
-            f"<p>{text(label)} is not a class of the model: it rejects {none:,} of "
-            f"{many(n, 'photo')} as none of these.</p>"
+            f"<p>{text(label)} is not a class of the model: {none:,} of "
+            f"{many(n, 'photo')} were answered ‘none of these’.</p>"
         )
     if tested.unreadable:
         yield f"<p>{many(len(tested.unreadable), 'photo')} could not be read.</p>"

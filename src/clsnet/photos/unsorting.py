@@ -56,21 +56,30 @@ def unsort(into: str | os.PathLike[str], *, say: Callable[[str], None] | None = 
     >>> unsort("/tmp/there-is-none")
     Traceback (most recent call last):
     ...
-    clsnet.errors.ClsnetError: nothing was sorted into /tmp/there-is-none, or all is put back.
+    clsnet.errors.ClsnetError: nothing was sorted into /tmp/there-is-none, or it was undone already.
     """
     folder = at_home(into).resolve()
-    nothing = f"nothing was sorted into {into}, or all is put back."
+    nothing = f"nothing was sorted into {into}, or it was undone already."
     if not (folder / NAME).exists():
         raise ClsnetError(nothing)
     with locked(folder / NAME, say):
         runs = read_journal(folder)
         if not runs:
             raise ClsnetError(nothing)
-        return _undone(folder, runs[:-1], runs[-1])
+        return undone(folder, runs[:-1], runs[-1])
 
 
-def _undone(folder: Path, runs: list[Run], last: Run) -> Unsorted:
-    undone = Unsorted(last.date)
+def undone(folder: Path, runs: list[Run], last: Run) -> Unsorted:
+    """Undo the last run; the caller holds the journal's lock.
+
+    Parameters
+    ----------
+    folder
+        The folder that photos were sorted into.
+    runs, last
+        The runs before, and the one to undo.
+    """
+    found = Unsorted(last.date)
     stuck = []
     for name in {Path(new).parent.name for _, new, _ in last.photos}:
         sweep(folder / name / COPY)
@@ -80,12 +89,12 @@ def _undone(folder: Path, runs: list[Run], last: Run) -> Unsorted:
             if not new.resolve().is_relative_to(folder) or not new.is_file() or new.is_symlink():
                 continue  # it was put back already, or never came so far
             if last.moved:
-                undone, done = _put_back(undone, old, new)
-                stuck += [] if done else [photo]
+                found, is_back = _put_back(found, old, new)
+                stuck += [] if is_back else [photo]
             else:
-                undone = _remove(undone, old, new, digest)
+                found = _remove(found, old, new, digest)
         except OSError as error:
-            undone.kept.append(f"cannot put back {new}: {error.strerror}")
+            found.kept.append(f"cannot put back {new}: {error.strerror}")
             stuck.append(photo)
     left = [*runs, *([replace(last, photos=stuck[::-1])] if stuck else [])]
     for name in () if stuck else last.folders:
@@ -93,29 +102,29 @@ def _undone(folder: Path, runs: list[Run], last: Run) -> Unsorted:
             if not (folder / name).is_symlink():
                 (folder / name).rmdir()
     write_journal(folder, left)
-    return undone
+    return found
 
 
-def _put_back(undone: Unsorted, old: Path, new: Path) -> tuple[Unsorted, bool]:
+def _put_back(found: Unsorted, old: Path, new: Path) -> tuple[Unsorted, bool]:
     """Move a photo back, unless its old place is taken; tell whether it is back."""
     if os.path.lexists(old):
         if old.is_symlink() or digest_of(old) != digest_of(new):
-            undone.kept.append(f"{new} stays: there is another file at {old}")
-            return undone, False
+            found.kept.append(f"{new} stays: there is another file at {old}")
+            return found, False
         new.unlink()  # it is there: moving was interrupted
     else:
         old.parent.mkdir(parents=True, exist_ok=True)
         move_to_free_place(new, old)
-    return replace(undone, back=undone.back + 1), True
+    return replace(found, back=found.back + 1), True
 
 
-def _remove(undone: Unsorted, old: Path, new: Path, digest: str) -> Unsorted:
+def _remove(found: Unsorted, old: Path, new: Path, digest: str) -> Unsorted:
     """Remove a copy, unless it is all that there is of something."""
     if digest_of(new) != digest:
-        undone.kept.append(f"{new} stays: it was changed")
+        found.kept.append(f"{new} stays: it was changed")
     elif old.resolve() == new.resolve() or digest_of(old) != digest:
-        undone.kept.append(f"{new} stays: its original {old} is gone or changed")
+        found.kept.append(f"{new} stays: its original {old} is gone or changed")
     else:
         new.unlink()
-        return replace(undone, removed=undone.removed + 1)
-    return undone
+        return replace(found, removed=found.removed + 1)
+    return found

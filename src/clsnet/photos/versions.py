@@ -48,11 +48,13 @@ def put_in_order(path: Path) -> None:
             _remove_features(path)
 
 
-def remove_others(path: Path) -> None:
-    """Remove the version before, and whatever else of the model lies beside it."""
+def remove_others(path: Path) -> list[Path]:
+    """Remove and return the version before, and whatever else of the model lies beside it."""
     _remove_features(path)
-    for file in lying_beside(path):
+    others = lying_beside(path)
+    for file in others:
         file.unlink(missing_ok=True)
+    return others
 
 
 @contextlib.contextmanager
