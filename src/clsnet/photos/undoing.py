@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,6 @@ from clsnet.header import read
 from clsnet.photos.record import Change, Record, local
 from clsnet.photos.versions import changing, swap, version_before
 from clsnet.storage.files import at_home
-
-SOON = timedelta(seconds=10)  # from the date of a call of `learn` to that of the change, at most
 
 
 @dataclass(frozen=True)
@@ -35,13 +32,11 @@ class Undone:
     classes
         Classes known now.
     learned
-        Number of photos that were added by `learn` or `correct`.
+        Number of photos that were added, by `learn` or `merge`.
     taken
         Number of photos that were forgotten one by one.
     moved
         Number of photos that were moved to another class.
-    merged
-        Number of photos that were added by `merge`.
     """
 
     change: Change | None
@@ -52,7 +47,6 @@ class Undone:
     learned: int = 0
     taken: int = 0
     moved: int = 0
-    merged: int = 0
 
 
 def undo(model: str | os.PathLike[str], *, say: Callable[[str], None] | None = None) -> Undone:
@@ -82,7 +76,7 @@ def undo(model: str | os.PathLike[str], *, say: Callable[[str], None] | None = N
                 f"there is nothing to undo: there is no previous version ({before.name}); delete "
                 f"{model} to start again."
             )
-        undone = undone_between(*(read(file)[0] for file in (path, before)))
+        undone = _undone(*(read(file)[0] for file in (path, before)))
         swap(path)
         return undone
 
@@ -104,10 +98,10 @@ def undoable(model: str | os.PathLike[str]) -> Undone | None:
     before = version_before(path)
     if not path.exists() or not before.exists():
         return None
-    return undone_between(*(read(file)[0] for file in (path, before)))
+    return _undone(*(read(file)[0] for file in (path, before)))
 
 
-def undone_between(now: dict[str, Any], then: dict[str, Any]) -> Undone:
+def _undone(now: dict[str, Any], then: dict[str, Any]) -> Undone:
     """Tell what was undone, given the headers of both versions; the later one is the result."""
     records = [Record.of(header.get("notes", {})) for header in (now, then)]
     again = records[1].changed > records[0].changed
@@ -118,30 +112,17 @@ def undone_between(now: dict[str, Any], then: dict[str, Any]) -> Undone:
     moved = {digest for digest, _ in came} & {digest for digest, _ in went}
     emptied = {label for digest, label in went if digest in moved}
     gone = {*headers[before]["labels"]} - {*headers[after]["labels"]}
-    last = new.history[-1] if len(new.history) == len(old.history) + 1 else None
-    change = last if last and last not in old.history and _is_of(last, new) else None
-    added = sum(digest not in moved for digest, _ in came)
-    is_merge = not change and not moved
+    change = new.history[-1] if len(new.history) == len(old.history) + 1 else None
     return Undone(
         change,
         len(gone - emptied),
         change.date if change else local(new.changed),
         again,
         then["labels"],
-        learned=0 if is_merge else added,
+        learned=sum(digest not in moved for digest, _ in came),
         taken=sum(digest not in moved and label not in gone for digest, label in went),
         moved=len(moved),
-        merged=added if is_merge else 0,
     )
-
-
-def _is_of(change: Change, record: Record) -> bool:
-    """Whether the record was last changed by this call of `learn`; others came by `merge`."""
-    try:
-        changed, learned = map(datetime.fromisoformat, (record.changed, change.date))
-        return changed - learned < SOON
-    except (ValueError, TypeError):  # no dates
-        return True
 
 
 def _photos(record: Record) -> set[tuple[str, str]]:
