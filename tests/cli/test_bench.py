@@ -172,7 +172,7 @@ def test_ctrl_c_is_one_line_and_status_130(tmp_path, environment):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert err == "clsnet: interrupted; what was finished is kept.\n"
+    assert err == "clsnet: interrupted; the same command resumes.\n"
     assert not list(folder.rglob("*.json"))
 
 

@@ -477,4 +477,8 @@ def test_a_full_disk_leaves_the_old_file(saved, tmp_path, full_disk):
         line = complaint(lambda: model.save(path), path)
     assert line == f"cannot write {path}: File too large; it is unchanged."
     assert path.read_bytes() == saved.read_bytes()
+    new = tmp_path / "new.clsnet"
+    with full_disk(2048):
+        line = complaint(lambda: model.save(new), new)
+    assert line == f"cannot write {new}: File too large."
     assert list(tmp_path.iterdir()) == [path]

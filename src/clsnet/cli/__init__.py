@@ -7,6 +7,7 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 
 INTERRUPTED = 130  # the exit status of what Ctrl-C ended
+RESUMED = (["bench"], ["reproduce"])  # commands that keep finished runs
 
 
 def main() -> None:
@@ -37,11 +38,13 @@ def _main() -> None:
         say(error)
         sys.exit(2)
     except OSError as error:  # such as a name that is too long
-        say(f"{error.filename or 'a file'}: {error.strerror or error}.")
+        what = error.filename or "cannot read or write"
+        say(f"{what}: {error.strerror or error}.")
         sys.exit(2)
     except SystemExit as end:  # typer turns Ctrl-C into this
         if end.code == INTERRUPTED:
-            say("interrupted; what was finished is kept.")
+            resumes = sys.argv[1:2] in RESUMED
+            say("interrupted; the same command resumes." if resumes else "interrupted.")
         raise
 
 

@@ -29,7 +29,7 @@ def told_undone(done: Undone) -> str:
     """
     parts = [
         told_change(done.change) if done.change else "",
-        f"learned {many(done.learned, 'photo')}" if done.learned and not done.change else "",
+        f"added {many(done.learned, 'photo')}" if done.learned and not done.change else "",
         f"moved {many(done.moved, 'photo')} to another class" if done.moved else "",
         f"forgot {many(done.forgotten, 'class')}" if done.forgotten else "",
         f"forgot {many(done.taken, 'photo')}" if done.taken else "",

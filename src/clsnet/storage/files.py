@@ -58,7 +58,7 @@ def write_atomically(path: Path, data: bytes) -> None:
     """
     target = path.resolve()
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}{ENDING}")
-    made = False
+    made, mode = False, None
     try:
         if target.exists() and not target.is_file():
             reason = "Is a directory" if target.is_dir() else "Not a regular file"
@@ -79,7 +79,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         if not fcntl:
             temporary.replace(target)
     except OSError as error:
-        unharmed = "; it is unchanged" if made else ""
+        unharmed = "; it is unchanged" if mode is not None else ""
         raise ClsnetError(f"cannot write {path}: {error.strerror}{unharmed}.") from None
     finally:
         if made:
