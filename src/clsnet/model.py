@@ -343,4 +343,5 @@ def new_classifier(rule: Rule, extractor: Extractor) -> AnalyticClassifier:
     size, device = extractor.dimension, extractor.device
     xp = library(device)
     none = xp.zeros((size, 0), dtype=xp.float64, device=device)
-    return AnalyticClassifier(rule, size, device, omega=none, intercept=extractor.intercept)
+    intercept, inputs = extractor.intercept, extractor.inputs
+    return AnalyticClassifier(rule, size, device, omega=none, intercept=intercept, inputs=inputs)

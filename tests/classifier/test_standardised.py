@@ -93,6 +93,22 @@ def test_weights_are_those_of_a_scaler_and_ridge_regression(shape, relative, dev
     scores_agree(A, model.omega, expected)
 
 
+@pytest.mark.parametrize("still", [[], [0], [1, 2]])
+def test_nodes_that_see_a_constant_column_have_no_influence(still, device):
+    random = np.random.default_rng(0)
+    A = random.standard_normal((50, 8)) * [1e-9, 1.0, 1e7, 1.0, 1e-7, 0.01, 0.5, 0.0]
+    A[:, still], A[:, -1] = 3.0, 1.0
+    seen = np.array([[0, 0, 1], [0, 1, 1], [1, 0, 0], [1, 1, 0]], bool)  # by columns 4 to 6
+    Y = one_hot(random.integers(0, 2, 50), [0, 1])
+    equations = NormalEquations(to_device(A.T @ A, device), to_device(A.T @ Y, device), 50)
+    plain = to_numpy(Standardised.of(equations, 7).factor)
+    found = to_numpy(Standardised.of(equations, 7, to_device(seen, device)).factor)
+    kept = [4 + node for node in range(3) if not seen[still, node].any()]
+    np.testing.assert_array_equal(found[:4], plain[:4])
+    np.testing.assert_array_equal(found[kept], plain[kept])
+    assert np.count_nonzero(found[4:7]) == len(kept)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("constant", [1.0, 0.1])
 def test_what_is_known_of_the_scores_is_what_the_samples_say(shape, constant):

@@ -110,8 +110,13 @@ def test_a_constant_feature_changes_no_answer(small, vectors):
     X, y, test = vectors[0].X_train, vectors[0].y_train, vectors[0].X_test
     plain = small(connection="Z").partial_fit(X, y)
     padded = small(connection="Z").partial_fit(np.pad(X, ((0, 0), (0, 1)), constant_values=7), y)
+    scores, others = (
+        padded.decision_function(np.pad(test, ((0, 0), (0, 1)), constant_values=value))
+        for value in (7, -3)
+    )
+    np.testing.assert_allclose(others, scores, rtol=0, atol=1e-9)
     answers = padded.predict(np.pad(test, ((0, 0), (0, 1)), constant_values=7))
-    assert np.mean(answers == plain.predict(test)) > 0.98
+    assert np.mean(answers == plain.predict(test)) > 0.95  # with other random nodes
 
 
 def test_samples_that_are_all_the_same(small):

@@ -2,6 +2,7 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
@@ -113,10 +114,46 @@ def test_scores_of_vectors_are_those_of_a_scaler_and_ridge_regression_on_all_dat
     y = np.concatenate([task.y_train for task in vectors])
     A = model.transform(X)
     scaled = StandardScaler().fit_transform(A)
+    [still] = np.nonzero(X.std(axis=0) == 0)
+    assert len(still) and (model.extractor_.backbone.inputs(A.shape[1] - 1)[still].any())
+    for column in still:  # nodes that see a constant column have no influence
+        moved = X[:1].copy()
+        moved[:, column] += 1
+        scaled[:, (model.transform(moved) != A[:1])[0]] = 0.0
     alpha = 0.01 * np.square(scaled).sum(axis=0).mean()
     Y = (y[:, None] == model.classes_).astype(float)
     joint = Ridge(alpha=alpha).fit(scaled, Y)
     np.testing.assert_allclose(model.decision_function(X), joint.predict(scaled), atol=1e-3)
+
+
+@pytest.mark.parametrize("value", [1e-3, 1.0, 1e9])
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_digits])
+def test_a_column_that_was_constant_has_no_influence(load, value):
+    X, y = load(return_X_y=True)
+    order = np.random.RandomState(0).permutation(len(y))
+    X, y = np.c_[X, np.full(len(y), 7.5)][order], y[order]
+    first, rest = slice(len(y) // 2), slice(len(y) // 2, None)
+    model = CLSNet().fit(X[first], y[first])
+    moved = X[rest].copy()
+    moved[:, -1] = value
+    scores, expected = model.decision_function(moved), model.decision_function(X[rest])
+    np.testing.assert_allclose(scores, expected, atol=1e-9)
+    assert model.score(moved, y[rest]) > 0.9
+
+
+def test_a_column_that_began_to_vary_counts():
+    random = np.random.RandomState(0)
+    X, y = random.standard_normal((200, 4)), np.arange(200) % 2
+    X[:, 3] = 0.0
+    model = CLSNet().partial_fit(X, y)
+    X[:, 3] = 3 * y
+    model.partial_fit(X, y)
+    assert model.score(X, y) > 0.95
+    zeros = np.c_[X[:, :3], np.zeros(200)]
+    together = CLSNet().fit(np.r_[zeros, X], np.r_[y, y])
+    np.testing.assert_allclose(
+        model.decision_function(X), together.decision_function(X), rtol=0, atol=1e-7
+    )
 
 
 @pytest.mark.parametrize("build", [CLSNet.paper, CLSNet.demo, lambda: CLSNet(curvature="diagonal")])

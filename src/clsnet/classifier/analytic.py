@@ -72,6 +72,8 @@ class AnalyticClassifier:
         The number of a constant column of A. All others are then standardised when weights are
         solved for, by means and variances that follow from the sums, and it is not penalised.
         None: columns are taken as they are.
+    inputs
+        Which of the first columns each of the next ones, random nodes, sees, if there are any.
     solution
         How `omega` was found, if it was just now; not saved.
     predicts_only
@@ -96,6 +98,7 @@ class AnalyticClassifier:
     stale: bool = False
     factor: Factor | None = field(default=None, repr=False, compare=False)
     intercept: int | None = None
+    inputs: Array | None = field(default=None, repr=False, compare=False)
     solution: Solution | None = field(default=None, repr=False, compare=False)
     predicts_only: bool = False
 
@@ -192,7 +195,7 @@ class AnalyticClassifier:
         as_kept = self.rule.retain == TOTAL and seen is traces.get(TOTAL) and self.intercept is None
         kept = self.factor if as_kept else None
         with _refusing_sums_of_no_data():
-            found = solve_columns(equations, self.rule.ridge, self.intercept, kept)
+            found = solve_columns(equations, self.rule.ridge, self.intercept, kept, self.inputs)
         return replace(
             self,
             # In the layout in which it is saved: another one would round otherwise.
@@ -248,7 +251,9 @@ class AnalyticClassifier:
         old = [(t, task_weight(self.rule, key, n_tasks)) for key, t in traces] if 2 in terms else []
         previous = self.omega if 3 in terms and self.labels else None
         with _refusing_sums_of_no_data():
-            return solve_objective(current, old, previous, labels, self.rule.ridge, self.intercept)
+            return solve_objective(
+                *(current, old, previous, labels, self.rule.ridge), self.intercept, self.inputs
+            )
 
     def _extended(self, task: list[FullTrace]) -> Factor | None:
         """Return the kept factor with a further task, if that is cheaper than a new one."""

@@ -26,11 +26,12 @@ def solve_columns(
     ridge: float | str,
     intercept: int | None = None,
     kept: Factor | None = None,
+    inputs: Array | None = None,
 ) -> Regression:
     """Solve for the weights of columns as they are or, if one is constant, standardised."""
     if intercept is None:
         return regress(equations, ridge, kept)
-    scaled = Standardised.of(equations, intercept)
+    scaled = Standardised.of(equations, intercept, inputs)
     return scaled.restored(regress(scaled.equations, ridge))
 
 
@@ -68,6 +69,7 @@ def solve_objective(
     labels: Sequence[Label],
     ridge: float | str,
     intercept: int | None,
+    inputs: Array | None = None,
 ) -> tuple[Array, Calibration]:
     """Solve the objective for Omega_{1:T} (Eq. varOmega_cc) and calibrate its scores.
 
@@ -85,6 +87,8 @@ def solve_objective(
         As in `Rule`.
     intercept
         The number of a constant column, if the others are to be standardised.
+    inputs
+        Which columns each random node sees, as in `Standardised.of`.
     """
     system = System.zeros(len(current.cross), len(labels), device_of(current.cross))
     current.add_to(system, labels, 1.0)
@@ -98,7 +102,7 @@ def solve_objective(
         gram, cross, n_samples = current.gram, current.cross, current.n_samples
     equations = NormalEquations(gram, cross, n_samples)
     if previous is None:
-        alone = solve_columns(equations, ridge, intercept)
+        alone = solve_columns(equations, ridge, intercept, inputs=inputs)
         shift, error, omega = alone.ridge, alone.error, alone.omega
     else:
         shift, error = 1.0, left_out_error(equations, 1.0)

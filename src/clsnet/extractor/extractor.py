@@ -170,6 +170,13 @@ class Extractor:
         return self._width
 
     @property
+    def inputs(self) -> Array | None:
+        """Which of the first columns of A each of the next ones, random nodes, sees."""
+        if self.intercept is None or self.augmentation.connection != "Z":
+            return None
+        return self.backbone.inputs(self.intercept)
+
+    @property
     def sees_task(self) -> bool:
         """Whether the maps depend on the samples that they were fitted to."""
         return self.backbone.sees_task or self.augmentation.tuned

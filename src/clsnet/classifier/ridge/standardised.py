@@ -52,6 +52,9 @@ class Standardised:
     follow from ``A'A``. Ridge regression on standardised columns is ridge regression with a penalty
     on each weight that is proportional to the variance of its column, and none on the constant.
 
+    A constant column has no influence, nor have random nodes that see one: their first change,
+    such as a word that did not occur before, would move them to where no sample was.
+
     Attributes
     ----------
     equations
@@ -87,8 +90,20 @@ class Standardised:
     intercept: int
 
     @classmethod
-    def of(cls, equations: NormalEquations, intercept: int) -> Standardised:
-        """Standardise all columns but one, which is constant."""
+    def of(
+        cls, equations: NormalEquations, intercept: int, inputs: Array | None = None
+    ) -> Standardised:
+        """Standardise all columns but one, which is constant.
+
+        Parameters
+        ----------
+        equations
+            Of the columns as they are.
+        intercept
+            The number of the constant column.
+        inputs
+            Which of the first columns each of the next ones, random nodes, sees, if there are any.
+        """
         cross, n_samples = equations.cross, equations.n_samples
         xp = namespace(cross)
         gram, rows = None, equations.rows
@@ -106,6 +121,10 @@ class Standardised:
         known = 1 - ROUNDING * squares / xp.where(varies, spread, 1.0)  # so that nothing jumps
         variance = xp.where(varies, spread + FAINT * squares, 1.0) / n_samples
         factor = xp.where(varies, known / variance, 0.0) ** 0.5
+        if inputs is not None:
+            n_columns, n_nodes = inputs.shape
+            still = xp.any(inputs & ~varies[:n_columns, None], axis=0)
+            factor[n_columns : n_columns + n_nodes][still] = 0.0
         factor[intercept] = 0.0
         targets = cross[intercept]
         means = targets / sums[intercept]

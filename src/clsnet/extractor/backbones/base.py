@@ -72,6 +72,18 @@ class Backbone(abc.ABC):
         """Constructor arguments."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
+    def inputs(self, width: int) -> Array | None:
+        """Return which of the first columns of Z each of the next ones, random nodes, sees.
+
+        None where no column is a node. Only asked of backbones that are `standardised`.
+
+        Parameters
+        ----------
+        width
+            Number of columns of Z.
+        """
+        return None
+
     @abc.abstractmethod
     def fit(self, X: np.ndarray, random: np.random.RandomState) -> None:
         """Fix the map, given samples without labels."""

@@ -76,6 +76,15 @@ class Columns(Backbone):
             raise Misfit(f"backbone.n_nodes is {self.n_nodes}, too many for {n_columns} columns")
         return n_columns + self.n_nodes
 
+    def inputs(self, width: int) -> Array | None:
+        """Return which columns each node sees."""
+        if not self.n_nodes:
+            return None
+        n_columns = width - self.n_nodes
+        weights, _ = nodes(int(self.seed), n_columns, self.n_nodes)
+        seen = (weights != 0).reshape(len(SCALES), n_columns, self.n_nodes).any(axis=0)
+        return to_device(seen, self.device)
+
     def as_input(self, X: np.ndarray) -> np.ndarray:
         """Return a copy in double precision."""
         X = np.array(X, dtype=np.float64)
