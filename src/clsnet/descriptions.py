@@ -11,6 +11,7 @@ import ast
 import functools
 import importlib.util
 import pkgutil
+import warnings
 from collections.abc import Hashable
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import EntryPoint, entry_points
@@ -36,12 +37,16 @@ def find_descriptions(
         Packages whose modules are searched.
     group
         Entry points of other packages: ``name = "package.module:CONSTANT"``. A name that is
-        already taken is ignored.
+        already taken is ignored; a description that cannot be read is left out with a warning.
     """
     found: dict[str, Kind] = dict(_ours(cast(Hashable, kind), constant, packages))
     for point in entry_points(group=group):
-        if point.name not in found:
+        if point.name in found:
+            continue
+        try:
             found[point.name] = _of_another_package(kind, point)
+        except ClsnetError as error:
+            warnings.warn(f"{error}; it is left out.", stacklevel=2)
     return found
 
 
@@ -77,7 +82,7 @@ def _of_another_package(kind: type[Kind], point: EntryPoint) -> Kind:
     except Exception as error:
         raise ClsnetError(f"{point.group} {point.name!r} ({point.value}) fails: {error}") from None
     if not isinstance(loaded, kind):
-        raise ClsnetError(f"{point.group} {point.name!r} ({point.value}) is not a {kind.__name__}.")
+        raise ClsnetError(f"{point.group} {point.name!r} ({point.value}) is not a {kind.__name__}")
     return loaded
 
 

@@ -164,6 +164,30 @@ def test_a_killed_benchmark_goes_on_where_it_stopped(tmp_path, environment, run_
     assert len({str(order) for order in orders}) == 3
 
 
+def test_one_order_is_enough_where_the_order_makes_no_difference(tmp_path, run_warm):
+    methods = ("--method", "ncm", "--method", "clsnet-paper")
+    done = run_warm("bench", "Digits-4/2", *methods, "--orders", 3, "--out", tmp_path)
+    assert done.status == 0, done.err
+    counts = {name: len(list(tmp_path.rglob(f"{name}/*.json"))) for name in ("ncm", "clsnet-paper")}
+    assert counts == {"ncm": 1, "clsnet-paper": 3}
+
+
+def test_copies_of_a_run_count_once(tmp_path, run_warm):
+    command = ("bench", "Digits-4/2", "--method", "clsnet-paper", "--orders", 2)
+    assert run_warm(*command, "--out", tmp_path / "runs").status == 0
+    once = run_warm("report", tmp_path, "-o", tmp_path / "once.md")
+    shutil.copytree(tmp_path / "runs", tmp_path / "backup")
+    twice = run_warm("report", tmp_path, "-o", tmp_path / "twice.md")
+    assert (once.status, twice.status) == (0, 0)
+    assert (tmp_path / "twice.md").read_text() == (tmp_path / "once.md").read_text()
+
+
+def test_what_has_nothing_to_tune_is_not_called_tuned(tmp_path, run_warm):
+    done = run_warm("bench", "Digits-4/2", "--method", "ncm", "--tune", "--out", tmp_path)
+    assert done.status == 0, done.err
+    assert "uned" not in done.out
+
+
 def test_ctrl_c_is_one_line_and_status_130(tmp_path, environment):
     folder = tmp_path / "runs"
     process = start(environment, "bench", "Digits-10/5", "--jobs", 1, "--out", folder)

@@ -47,7 +47,8 @@ def test_a_method_that_cannot_be_run_does_not_stop_the_others(tmp_path: Path) ->
     good = Needed(DIGITS, "ncm", preset="fast", orders=1)
     (group,) = grouped([Needs([bad, good])])
     plan = plan_jobs(group, load_sequence("Digits-10/5"), tmp_path, None)
-    assert plan.problems == {bad.key: "the method 'ncm' has no option 'colour'"}
+    said = "the method 'ncm' has no option 'colour'. See: clsnet methods ncm"
+    assert plan.problems == {bad.key: said}
     assert list(plan.jobs) == [good.key]
 
 

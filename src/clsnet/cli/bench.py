@@ -154,7 +154,7 @@ def bench(
             seed=seed,
             preset=preset if one.presets else None,
             protocol=protocol,
-            tune=tune,
+            tune=tune and bool(one.grid),
             out=out,
             options=tuple(options.items()),
             cache=cache,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 from clsnet.evaluation.protocol import DEMO
 from clsnet.methods.registry import methods
 
+IDENTITY = ("sequence", "method", "config", "order", "seed", "protocol", "network", "folder", "R")
 TUNED_FORM = "form=tuned"
 
 
@@ -97,10 +99,10 @@ def summarise(runs: Iterable[dict[str, Any]]) -> list[Summary]:
     """Group runs that differ only in their order or their seed.
 
     Every seed may have its own network: files with the same name, in any folder, count as the same
-    kind of network.
+    kind of network. Copies of a run count once.
     """
     groups: dict[Summary, list[dict[str, Any]]] = {}
-    for run in runs:
+    for run in _without_copies(runs):
         config = dict(run["config"])
         preset, tuned = config.pop("preset", None), bool(config.pop("tune", False))
         # What tuning chose may differ from order to order.
@@ -127,6 +129,14 @@ def told_apart(summaries: Sequence[Summary]) -> list[Summary]:
         return [first]
     shared = tuple(o for o in first.options if all(o in other.options for other in others))
     return [replace(summary, common=shared) for summary in summaries]
+
+
+def _without_copies(runs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the first of all runs that are and found the same."""
+    found: dict[str, dict[str, Any]] = {}
+    for run in runs:
+        found.setdefault(json.dumps([run.get(key) for key in IDENTITY], sort_keys=True), run)
+    return list(found.values())
 
 
 def _threads(count: str) -> str:

@@ -12,7 +12,7 @@ REFERENCE = "clsnet"
 DEFAULT_PRESET = "fast"
 HEADING = f"difference to {REFERENCE}"
 MEANING = (
-    f"Difference to {REFERENCE}: accuracy after the last task less that of {REFERENCE} with the "
+    f"Difference to {REFERENCE}: accuracy after the last task minus that of {REFERENCE} with the "
     f"same preset ({DEFAULT_PRESET} for methods without one), averaged over seeds, with its 95 % "
     "interval over test samples (paired) and orders. Ahead and behind are said only where the "
     "interval excludes zero."
