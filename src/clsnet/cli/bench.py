@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from clsnet.cli.console import PlainConsole
     from clsnet.evaluation.summaries import Summary
 
+LARGEST_SEED = 2**32 - 1  # that NumPy takes
+LEAST_WIDTH = 12  # of the names of methods, which are folded rather than cut
+
 
 class Preset(enum.StrEnum):
     """Features for images."""
@@ -57,7 +60,9 @@ def bench(
             "order run one.",
         ),
     ] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of orders and models.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of orders and models.")
+    ] = 0,
     out: Annotated[Path, typer.Option(help="Folder for results, one JSON file per run.")] = Path(
         "runs"
     ),
@@ -210,7 +215,7 @@ def _print(console: PlainConsole, summaries: Sequence[Summary]) -> None:
         console.print(matrix)
 
     table = Table(title=f"{summaries[0].sequence}, mean over orders")
-    table.add_column("method")
+    table.add_column("method", min_width=LEAST_WIDTH, overflow="fold")
     network = ["network MB"] if any(summary.network_mb for summary in summaries) else []
     for head in ("Avg Acc", "± orders", "BWT", "FWT", "learn s", "MB", *network):
         table.add_column(head, justify="right", no_wrap=True)

@@ -13,8 +13,9 @@ from clsnet.methods.declared_options import KINDS, fits
 from clsnet.methods.learner import SelfChecking
 from clsnet.methods.registry import Method
 
-# Options of methods that `clsnet bench` sets by options of its own.
-OF_THE_COMMAND = ("seed", "random_state", "preset", "backbone", "cache")
+# Arguments of methods for which `clsnet bench` has options of its own.
+NO_OPTIONS = {"seed": "--seed", "random_state": "--seed", "preset": "--preset"}
+OF_THE_COMMAND = (*NO_OPTIONS, "backbone", "cache")
 
 
 def check_options(method: Method, options: dict[str, Any], preset: str | None = None) -> None:
@@ -37,6 +38,9 @@ def check_options(method: Method, options: dict[str, Any], preset: str | None = 
     """
     hints = _hints(method.load())
     for name, value in options.items():
+        if name in NO_OPTIONS:
+            said = f"{name}={value!r}: use {NO_OPTIONS[name]}."
+            raise ClsnetError(f"the method {method.name!r}: {said}")
         try:
             method.build(0, **{name: value})
         except TypeError as error:

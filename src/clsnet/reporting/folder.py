@@ -20,6 +20,8 @@ class Folder:
 
 def read_folder(folder: Path) -> Folder:
     """Read every run below a folder, sorted by path; there has to be one."""
+    if not folder.is_dir():
+        raise ClsnetError(f"there is no folder {folder}.")
     found = Folder([], [])
     for path in sorted(folder.rglob("*.json")):
         if not path.stem.isdigit():
