@@ -162,7 +162,8 @@ def test_a_folder_without_a_run_is_an_error_and_leaves_no_page(tmp_path: Path, w
     if what == "other":
         (folder / "notes.json").write_text("{}")
         (folder / "0.json").write_text("{}")
-    with pytest.raises(ClsnetError, match="holds no finished run"):
+    said = "there is no folder" if what == "missing" else "holds no finished run"
+    with pytest.raises(ClsnetError, match=said):
         write_report(folder, tmp_path / "report.html")
     assert not (tmp_path / "report.html").exists()
 
