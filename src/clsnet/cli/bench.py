@@ -56,8 +56,8 @@ def bench(
         int,
         typer.Option(
             min=1,
-            help="Number of random class orders; methods whose answers do not depend on the "
-            "order run one.",
+            help="Number of random class orders; one is enough, and run, where answers do not "
+            "depend on it.",
         ),
     ] = 1,
     seed: Annotated[
