@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from clsnet.classifier.analytic import AnalyticClassifier
+from clsnet.classifier.ridge import normal_equations
 from clsnet.classifier.ridge import rule as ridge_rule
 from clsnet.classifier.ridge.error_curve import GRID, ErrorCurve
 from clsnet.classifier.ridge.factor import Factor
@@ -35,7 +36,7 @@ def learn(classifier, *tasks):
 @pytest.fixture(autouse=True)
 def _large(monkeypatch):
     """Let these small matrices go the way of large ones."""
-    monkeypatch.setattr(ridge_rule, "DIRECT", 40)
+    monkeypatch.setattr(normal_equations, "DIRECT", 40)
     monkeypatch.setattr(ridge_rule, "COARSE", 100)
 
 

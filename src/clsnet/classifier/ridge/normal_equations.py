@@ -14,7 +14,13 @@ from clsnet.arrays.linalg import diagonal, indices, product
 from clsnet.classifier.ridge.error_rate import ScoreMoments
 from clsnet.classifier.ridge.factor import Factor
 from clsnet.classifier.ridge.point import Point
-from clsnet.classifier.ridge.spectrum import Spectrum, most_few, random_signs, spanning
+from clsnet.classifier.ridge.spectrum import (
+    DIRECT,
+    Spectrum,
+    most_few,
+    random_signs,
+    spanning,
+)
 
 PROBES = 64
 NEGLIGIBLE = 1e-9  # a residual below this share of the targets counts as none
@@ -77,15 +83,21 @@ class NormalEquations:
             base = xp.zeros(shape, dtype=self.cross.dtype, device=device_of(self.cross))
         return base if self.rows is None else plus_gram(base, self.rows)
 
+    @property
+    def few(self) -> bool:
+        """Whether samples are few beside the columns, even if rounding hides what they span."""
+        return self.n_samples <= most_few(self.size)
+
     @functools.cached_property
     def spectrum(self) -> Spectrum | None:
-        """Eigenvalues and eigenvectors, if there are so few samples that they are soon found."""
-        if self.n_samples > most_few(self.size):
-            return None
-        rows = self.rows
-        if self.base is not None:
-            rows = spanning(self.gram, self.n_samples, self.rounding)
-        return None if rows is None else Spectrum(rows, self.cross)
+        """Eigenvalues and eigenvectors, if samples or columns are so few that they pay."""
+        if self.few:
+            rows = self.rows
+            if self.base is not None:
+                rows = spanning(self.gram, self.n_samples, self.rounding)
+            if rows is not None:
+                return Spectrum(rows, self.cross)
+        return Spectrum.of_gram(self.gram, self.cross) if self.size <= DIRECT else None
 
     @functools.cached_property
     def scale(self) -> float:

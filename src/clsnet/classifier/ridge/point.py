@@ -107,38 +107,3 @@ class Point:
     @property
     def _n_classes(self) -> int:
         return int(self.equations.cross.shape[1])
-
-
-class Points:
-    """Several ridges of the same equations, by whatever suits these best.
-
-    Parameters
-    ----------
-    equations
-        Of the data.
-    keep
-        Whether to keep what follows at each ridge, with a factor as large as the matrix.
-    """
-
-    def __init__(self, equations: NormalEquations, keep: bool = False) -> None:
-        self.equations, self.keep = equations, keep
-        self._known: dict[float, Point] = {}
-
-    def at(self, ridge: float, factor: Factor | None = None) -> Point:
-        """Return what follows at a ridge; a factor may be at hand."""
-        point = self._known.get(ridge) or Point(self.equations, ridge, factor)
-        if self.keep:
-            self._known[ridge] = point
-        return point
-
-    def error(self, ridge: float) -> float:
-        """Return the error on data left out, over N."""
-        if self.equations.spectrum is not None:
-            return self.equations.left_out_error(ridge)
-        return self.at(ridge).error
-
-    def moments(self, ridge: float, factor: Factor | None = None) -> ScoreMoments | None:
-        """Return what is known of the scores; a factor may be at hand."""
-        if self.equations.spectrum is not None:
-            return self.equations.score_moments(ridge)
-        return self.at(ridge, factor).moments

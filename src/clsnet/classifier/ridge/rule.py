@@ -14,8 +14,8 @@ from clsnet.classifier.ridge.error_curve import GRID, ErrorCurve
 from clsnet.classifier.ridge.error_rate import ScoreMoments, doubt, expected_error_rate
 from clsnet.classifier.ridge.factor import Factor
 from clsnet.classifier.ridge.normal_equations import NormalEquations, left_out_error
-from clsnet.classifier.ridge.point import Point, Points
-from clsnet.classifier.ridge.spectrum import most_few
+from clsnet.classifier.ridge.point import Point
+from clsnet.classifier.ridge.spectrum import Spectrum
 from clsnet.classifier.solvers import refine, solve_shared
 
 START = GRID.index(1e-5)
@@ -27,7 +27,6 @@ AMPLE = 2  # samples per column from which a smaller ridge hardly adds noise
 LIKELY = 1.0  # standard errors that are enough to lower the ridge at all where samples are ample
 MOST_CLASSES = 2000  # error rates take the square of their number
 MOST_PAIRED = 5000  # classes of which all pairs are looked at to turn scores into probabilities
-DIRECT = 1500  # up to this size a factorisation per ridge costs less than the steps of a quadrature
 
 
 @dataclass(frozen=True)
@@ -119,22 +118,28 @@ def regress(
     kept
         A factor of ``A'A`` with some ridge. It makes the answer cheaper and never another one.
     """
-    scale, spectrum = equations.scale, equations.spectrum
-    points = Points(equations, keep=equations.size <= DIRECT)
-    if spectrum is not None and ridge != 0:
-        value = scale * (GRID[_chosen(points, ridge)[0]] if isinstance(ridge, str) else ridge)
-        error, df = equations.left_out_error(value), spectrum.sums(value)[2]
-        return Regression.of(equations, value, spectrum.solution(value), error, df)
+    soon = isinstance(ridge, str) or (ridge != 0 and equations.few)
+    if soon and equations.spectrum is not None:
+        return _by_spectrum(equations, equations.spectrum, ridge)
+    scale = equations.scale
     usable = kept is not None and (kept.ridge > 0 or ridge == 0)
     curve = ErrorCurve(equations, kept) if kept is not None and usable else None
     if isinstance(ridge, str):
-        index, curve = _chosen(points, ridge, curve)
+        index, curve = _chosen(equations, ridge, curve)
         value = GRID[index] * scale
     else:
         value = ridge * scale
     if curve is not None and 0.8 * value <= curve.factor.ridge <= 1.25 * value:
         return _by_factor(equations, value, curve)
-    return _by_point(points.at(value))
+    return _by_point(Point(equations, value))
+
+
+def _by_spectrum(equations: NormalEquations, spectrum: Spectrum, ridge: float | str) -> Regression:
+    """Solve by eigenvectors, at a ridge that is given or chosen."""
+    relative = GRID[_chosen(equations, ridge)[0]] if isinstance(ridge, str) else ridge
+    value = relative * equations.scale
+    error, df = equations.left_out_error(value), spectrum.sums(value)[2]
+    return Regression.of(equations, value, spectrum.solution(value), error, df)
 
 
 def _by_point(point: Point) -> Regression:
@@ -174,11 +179,11 @@ def _least_norm(equations: NormalEquations, value: float) -> Regression:
 
 
 def _chosen(
-    points: Points, rule: str, curve: ErrorCurve | None = None
+    equations: NormalEquations, rule: str, curve: ErrorCurve | None = None
 ) -> tuple[int, ErrorCurve | None]:
     """Return the point of the grid that a rule chooses, and a curve around it, if there is one."""
-    start, curve = _best(points, curve)
-    equations, counts = points.equations, points.equations.counts
+    start, curve = _best(equations, curve)
+    counts = equations.counts
     if rule == "gcv" or counts is None or not 2 <= len(counts) <= MOST_CLASSES or not counts.all():
         return start, curve
 
@@ -186,7 +191,7 @@ def _chosen(
         ridge = GRID[index] * equations.scale
         if curve is not None and curve.factor.n_rows and index in curve.close:
             return curve.moments(ridge)  # the matrix has no factor yet
-        return points.moments(ridge, None if curve is None else curve.factor)
+        return equations.score_moments(ridge, None if curve is None else curve.factor)
 
     while (found := moments(start)) and found.df > TRUSTED * equations.n_samples:
         if start == len(GRID) - 1:
@@ -211,22 +216,22 @@ def _chosen(
     return max(start - lowered, 0), curve
 
 
-def _best(points: Points, curve: ErrorCurve | None = None) -> tuple[int, ErrorCurve | None]:
+def _best(
+    equations: NormalEquations, curve: ErrorCurve | None = None
+) -> tuple[int, ErrorCurve | None]:
     """Return the point of the grid with the least error, and the curve that has shown it."""
-    equations, size = points.equations, points.equations.size
-    few = equations.n_samples <= most_few(size)  # even if rounding hides the space they span
-    within = _grid(equations)
+    size, few, within = equations.size, equations.few, _grid(equations)
     if few:
         start = len(GRID) - 1
     else:
-        start = START if size <= COARSE else _best(Points(equations.some(size // 4)))[0]
+        start = START if size <= COARSE else _best(equations.some(size // 4))[0]
     start = max(start, within[0])
 
     @functools.cache
     def error(index: int) -> float:
-        return points.error(GRID[index] * equations.scale)
+        return equations.left_out_error(GRID[index] * equations.scale)
 
-    for _ in GRID if size > DIRECT and not few else ():
+    for _ in GRID if equations.spectrum is None and not few else ():
         if curve is None:
             factor = Factor.of(equations.gram, GRID[start] * equations.scale)
             if factor is None:

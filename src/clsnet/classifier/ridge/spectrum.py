@@ -1,8 +1,9 @@
-"""Few samples: ridge regression in the space that they span."""
+"""Ridge regression by eigenvectors, where these are soon found: few samples, or few columns."""
 
 from __future__ import annotations
 
 import math
+from typing import Self
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from clsnet.arrays.linalg import eigh, epsilon
 from clsnet.classifier.ridge.error_rate import ScoreMoments
 
 SMALL = 1000  # columns
+DIRECT = 1500  # columns up to which eigenvectors take less time than factorisations for some ridges
 OVERSAMPLING = 8  # random directions beyond the number of samples
 
 
@@ -30,6 +32,7 @@ class Spectrum:
 
     Ten samples span ten directions, however many columns they have. With V the eigenvectors of
     ``A A'``, these are ``A'V``, the eigenvectors of ``A'A``; ``A'Y`` and the weights lie in them.
+    Where samples are many, the eigenvectors of ``A'A`` are found directly.
 
     Parameters
     ----------
@@ -49,12 +52,28 @@ class Spectrum:
     """
 
     def __init__(self, rows: Array, cross: Array) -> None:
-        values, vectors = eigh(rows @ rows.T)
-        there = values > 16 * len(rows) * epsilon(values) * values[-1]
-        self.values = values[there]
-        self.basis = vectors[:, there].T @ rows
-        self.cross = self.basis @ cross
-        self._squares = namespace(rows).sum(self.cross**2, axis=1)
+        values, vectors = _positive(*eigh(rows @ rows.T))
+        self._set(values, vectors.T @ rows, cross)
+
+    @classmethod
+    def of_gram(cls, gram: Array, cross: Array) -> Self:
+        """Return the spectrum of ``A'A``.
+
+        Examples
+        --------
+        >>> spectrum = Spectrum.of_gram(np.diag([4.0, 0.0]), cross=np.array([[2.0], [0.0]]))
+        >>> spectrum.sums(ridge=1.0)
+        (0.8..., 0.16..., 0.8...)
+        """
+        spectrum = cls.__new__(cls)
+        values, vectors = _positive(*eigh(gram))
+        spectrum._set(values, (vectors * values**0.5).T, cross)
+        return spectrum
+
+    def _set(self, values: Array, basis: Array, cross: Array) -> None:
+        self.values, self.basis = values, basis
+        self.cross = basis @ cross
+        self._squares = namespace(basis).sum(self.cross**2, axis=1)
 
     def sums(self, ridge: float) -> tuple[float, float, float]:
         """Return ``tr(B'MB)`` and ``tr(B'MMB)`` with B for ``A'Y``, and ``df = tr(A'A M)``."""
@@ -80,6 +99,12 @@ class Spectrum:
         """Return ``M A'Y``."""
         scaled = self.cross / (self.values * (self.values + ridge))[:, None]
         return self.basis.T @ scaled
+
+
+def _positive(values: Array, vectors: Array) -> tuple[Array, Array]:
+    """Return the eigenvalues that are more than rounding, and their eigenvectors."""
+    there = values > 16 * len(values) * epsilon(values) * values[-1]
+    return values[there], vectors[:, there]
 
 
 def spanning(gram: Array, n_samples: float, rounding: float = 0.0) -> Array | None:
