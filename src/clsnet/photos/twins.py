@@ -26,13 +26,14 @@ def twins(A: np.ndarray, labels: np.ndarray) -> list[tuple[str, str, int, int]]:
     unit = A.astype(np.float32)
     unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-12)
     classes, codes = np.unique(labels, return_inverse=True)
+    by_class = np.argsort(codes, kind="stable")
+    unit, codes = unit[by_class], codes[by_class]
+    starts = np.searchsorted(codes, np.arange(len(classes)))
     found = []
     for code, one in enumerate(classes.tolist()):
         own = np.flatnonzero(codes == code)
         own = own[np.linspace(0, len(own) - 1, min(len(own), LOOKED_AT)).astype(int)]
-        alike = unit[own] @ unit.T > ALIKE
-        for other in range(code + 1, len(classes)):
-            same = int(alike[:, codes == other].any(axis=1).sum())
-            if same >= max(2, SHARE * len(own)):
-                found.append((one, str(classes[other]), same, len(own)))
+        alike = np.logical_or.reduceat(unit[own] @ unit.T > ALIKE, starts, axis=1).sum(axis=0)
+        enough = np.flatnonzero(alike[code + 1 :] >= max(2, SHARE * len(own))) + code + 1
+        found += [(one, str(classes[c]), int(alike[c]), len(own)) for c in enough.tolist()]
     return found
