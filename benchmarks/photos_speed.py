@@ -1,6 +1,6 @@
 """Times of the photo tool: learning beside the network alone, a cold start, the help.
 
-    python benchmarks/photos_speed.py DIR NAME [--out results/bench/photos_speed.json]
+    python benchmarks/photos_speed.py DIR NAME [--photos 1000] [--out FILE]
 
 DIR holds one folder of photos for each class. A new model learns 1,000 of them, from their files to
 the file of the model. The same network runs alone in OpenVINO, with the same settings and the batch
@@ -36,7 +36,6 @@ from clsnet.images.decode import decode
 from clsnet.photos import learn
 from photos_trust import linked, photos_of
 
-PHOTOS = 1000
 ALONE = 240  # photos that the network alone and decoding are timed on
 BATCHES = (1, 4, 16)
 STARTS = 5
@@ -66,12 +65,12 @@ print(time.perf_counter() - clock, time.process_time() - cores)
 """
 
 
-def chosen(folder: Path) -> dict[str, list[Path]]:
-    """Return 1,000 photos by class, as many of each as there are."""
+def chosen(folder: Path, number: int) -> dict[str, list[Path]]:
+    """Return so many photos by class, as many of each as there are."""
     places = sorted(place for place in folder.iterdir() if place.is_dir())
     rounds = zip_longest(*([(place.name, path) for path in photos_of(place)] for place in places))
     found: dict[str, list[Path]] = {}
-    for name, path in islice((pair for pair in chain(*rounds) if pair), PHOTOS):
+    for name, path in islice((pair for pair in chain(*rounds) if pair), number):
         found.setdefault(name, []).append(path)
     return found
 
@@ -129,12 +128,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="DIR")
     parser.add_argument("name", metavar="NAME")
+    parser.add_argument("--photos", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=Path("results/bench/photos_speed.json"))
     options = parser.parse_args()
     command = str(Path(sys.executable).with_name("clsnet"))
     rounds: list[dict[str, float]] = []
-    photos = chosen(options.folder)
+    photos = chosen(options.folder, options.photos)
     paths = [path for each in photos.values() for path in each]
     some = paths[:: len(paths) // ALONE][:ALONE]
     images = np.asarray(Images(some, EfficientNetLite(TEXTURED, views=1).size))

@@ -1,10 +1,12 @@
 """Test accuracy with the ridge that is chosen, with generalised cross-validation's, and at best.
 
-    python benchmarks/ridge.py [--photos DIR ...] [--fashion fast best] [--out FILE]
+    python benchmarks/ridge.py [--digits] [--photos DIR ...] [--fashion fast best] [--out FILE]
+    python benchmarks/ridge.py --network FILE --seed S --data DIR [--tiny fast best]
 
-Digits is always measured. `--photos` takes folders with a folder for each class, represented by
-EfficientNet-Lite0. A part of each class is drawn for learning, three times; all others are tested.
-Rows of a file that is there already are kept, unless they are measured again.
+`--photos` takes folders with a folder for each class, represented by EfficientNet-Lite0. A part of
+each class is drawn for learning, three times; all others are tested. `--network` is pretrained on
+the base classes of that seed; the other 100 classes of Tiny-ImageNet are learned. Rows of a file
+that is there already are kept, unless they are measured again.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +22,11 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from clsnet import CLSNet
-from clsnet.arrays.devices import CPU
+from clsnet.arrays.devices import CPU, Array, to_device, to_numpy
+from clsnet.classifier.analytic import AnalyticClassifier
 from clsnet.classifier.ridge.error_curve import GRID
-from clsnet.classifier.ridge.normal_equations import NormalEquations
-from clsnet.classifier.ridge.rule import regress
-from clsnet.data import load_dataset
+from clsnet.classifier.rule import Rule
+from clsnet.data import load_dataset, load_sequence
 from clsnet.estimator.features import new_extractor
 from clsnet.extractor import Augmentation, Extractor
 from clsnet.extractor.backbones import resolve_backbone
@@ -33,17 +36,35 @@ PHOTOS = (5, 10, 30, 80)
 TRIED = [ridge for ridge in GRID if 1e-7 <= ridge <= 100]
 
 
-def measured(A: np.ndarray, y: np.ndarray, tested: np.ndarray, right: np.ndarray) -> list[float]:
+def accuracies(known: AnalyticClassifier, tested: Array, right: np.ndarray) -> list[float]:
     """Return the accuracy with the chosen ridge, generalised cross-validation's, and the best."""
-    Y = (y[:, None] == np.unique(y)).astype(float)
-    gram = A.T.astype(float) @ A
-    equations = NormalEquations(gram, A.T @ Y, len(y), counts=Y.sum(axis=0))
 
     def accuracy(ridge: float | str) -> float:
-        scores = tested @ regress(equations, ridge).omega
-        return float((np.unique(y)[scores.argmax(axis=1)] == right).mean())
+        rule = replace(known.rule, ridge=ridge)
+        solved = replace(known, rule=rule, stale=True, factor=None).consolidated()
+        taken = to_numpy(solved.scores(tested)).argmax(axis=1)
+        return float((np.array(solved.labels)[taken] == right).mean())
 
     return [accuracy("auto"), accuracy("gcv"), max(map(accuracy, TRIED))]
+
+
+def measured(A: np.ndarray, y: np.ndarray, tested: np.ndarray, right: np.ndarray) -> list[float]:
+    """Return the three accuracies of features."""
+    blank = AnalyticClassifier(Rule(), A.shape[1], CPU)
+    return accuracies(blank.observe(lambda: [(A, y)]), tested, right)
+
+
+def on_network(given: argparse.Namespace, preset: str) -> tuple[int, list[float]]:
+    """Return the number of features, and the three accuracies on Tiny-ImageNet."""
+    sequence = load_sequence("TinyImageNet-100/1", given.data)
+    [task] = sequence.tasks(sequence.order(given.seed, 0))
+    model = CLSNet(preset=preset, backbone=str(given.network)).partial_fit(
+        task.X_train, task.y_train
+    )
+    known = model.model_.classifier
+    parts = [model.transform(task.X_test[i : i + 500]) for i in range(0, len(task.y_test), 500)]
+    tested = to_device(np.concatenate(parts), known.device)
+    return known.dimension, accuracies(known, tested, task.y_test)
 
 
 def drawn(y: np.ndarray, n_each: int, seed: int) -> np.ndarray:
@@ -79,9 +100,11 @@ def image_features(X: np.ndarray, y: np.ndarray, preset: str) -> tuple[np.ndarra
 
 def rows(given: argparse.Namespace) -> Iterator[tuple[str, int, list[Features]]]:
     """Yield each set of features, samples per class, and what is learned and tested."""
-    digits = load_digits()
-    A, y = image_features(digits.images, digits.target, "fast")
-    sets = [("Digits, fast", A, y, (10, 30, 100))]
+    sets = []
+    if given.digits:
+        digits = load_digits()
+        A, y = image_features(digits.images, digits.target, "fast")
+        sets = [("Digits, fast", A, y, (10, 30, 100))]
     sets += [(f"photos: {path.name}", *photo_features(path), PHOTOS) for path in given.photos]
     for name, A, y, sizes in sets:
         for n_each in sizes:
@@ -102,22 +125,31 @@ def rows(given: argparse.Namespace) -> Iterator[tuple[str, int, list[Features]]]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--digits", action="store_true")
     parser.add_argument("--photos", type=Path, nargs="*", default=[])
     parser.add_argument("--fashion", nargs="*", default=[], choices=["fast", "best"])
+    parser.add_argument("--network", type=Path)
+    parser.add_argument("--tiny", nargs="*", default=["fast", "best"], choices=["fast", "best"])
+    parser.add_argument("--seed", type=int, default=0, help="of the network's base classes")
+    parser.add_argument("--data", type=Path, help="where Tiny-ImageNet is")
     parser.add_argument("--out", type=Path, default=Path("results/bench/ridge.json"))
     given = parser.parse_args()
     record = json.loads(given.out.read_text()) if given.out.exists() else {"accuracy": {}}
-    for name, n_each, splits in rows(given):
-        found = np.mean([measured(*split) for split in splits], axis=0)
-        n, size = splits[0][0].shape
-        record["accuracy"][f"{name}, {n_each} a class"] = {
-            "samples / features": round(n / size, 2),
-            "chosen": round(found[0], 4),
-            "gcv": round(found[1], 4),
-            "best": round(found[2], 4),
-        }
+
+    def keep(name: str, n: int, size: int, found: list[float]) -> None:
+        ratio = {"samples / features": round(n / size, 2)}
+        values = zip(("chosen", "gcv", "best"), found, strict=True)
+        record["accuracy"][name] = ratio | {what: round(value, 4) for what, value in values}
         given.out.write_text(json.dumps(record, indent=1) + "\n")
-        print(name, n_each, found.round(4), flush=True)
+        print(name, record["accuracy"][name], flush=True)
+
+    for name, n_each, splits in rows(given):
+        found = np.mean([measured(*split) for split in splits], axis=0).tolist()
+        keep(f"{name}, {n_each} a class", *splits[0][0].shape, found)
+    for preset in given.tiny if given.network else ():
+        size, found = on_network(given, preset)
+        name = f"TinyImageNet-100/10, {preset}, {given.network.stem}, seed {given.seed}"
+        keep(f"{name}, 500 a class", 50_000, size, found)
 
 
 if __name__ == "__main__":

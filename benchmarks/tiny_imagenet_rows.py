@@ -1,10 +1,10 @@
-"""The rows of TinyImageNet-100/10 for one network: pretraining, then the methods.
+"""The rows of TinyImageNet-100 for one network: pretraining, then the methods.
 
     python benchmarks/tiny_imagenet_rows.py --data DIR --seed 61 [--epochs 40] [ROW ...]
 
-Rows are the folders of `results/tiny-40` and `results/tiny-150`; without names, all are made. Each
-is one `clsnet bench`, and as many run at once as `--at-once` says. What is finished is kept, so the
-same command resumes.
+Rows are the folders of `results/tiny-40` and `results/tiny-150`; a name that ends with -5 is the
+row in five tasks instead of ten. Without names, all are made. Each is one `clsnet bench`, and as
+many run at once as `--at-once` says. What is finished is kept, so the same command resumes.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +23,7 @@ REGULARISED = ("ewc", "si", "mas")
 ON_FEATURES = (
     *("none", "joint", *REGULARISED, "owm", "intercontinet", "dmc", "gem", "il2m", "rm", "ari"),
     *("icarl", "der", "memo", "foster", "logd", "fs-dgpm", "spacenet", "eft", "pcl", "rps-net"),
-    *("bir", "rtf", "i-ctrl"),
+    *("bir", "rtf", "i-ctrl", "dytox"),
 )
 
 
@@ -38,6 +38,7 @@ class Row:
     tasks: int = 10
     cached: bool = True
     tune: bool = False
+    folder: str = ""
 
     def arguments(self) -> list[str]:
         """Return what `clsnet bench` is called with."""
@@ -64,23 +65,28 @@ ROWS = {
     "frozen": Row(ON_FEATURES, orders=3),
     "frozen-own-outputs": Row(REGULARISED, ("own_outputs=True",), 3),
     "tuned": Row(
-        ("none", "icarl", "der", "memo", "foster", "rm", "ewc"),
+        ("none", "icarl", "der", "memo", "foster", "rm", "ewc", "remind"),
         ("form=tuned", "epochs=4"),
         cached=False,
     ),
     "joint": Row(("joint-finetuned",), tasks=1, cached=False),
 }
+IN_FIVE = ("fast", "paper", "frozen")
+ROWS |= {f"{name}-5": replace(ROWS[name], tasks=5, folder=name) for name in IN_FIVE}
 
 
 def clsnet(*words: str) -> None:
     subprocess.run([sys.executable, "-m", "clsnet", *words], check=True)
 
 
-def bench(name: str, network: Path, out: Path, jobs: int, seed: int, data: Path) -> str:
+def bench(
+    rows: Mapping[str, Row], name: str, network: Path, out: Path, jobs: int, seed: int, data: Path
+) -> str:
     """Make one row; return why it failed, or nothing."""
-    row = ROWS[name]
+    row = rows[name]
     words = [*row.arguments(), "--backbone", str(network), "--jobs", str(jobs)]
-    words += ["--seed", str(seed), "--data", str(data), "--out", str(out / name / f"seed{seed}")]
+    place = out / (row.folder or name) / f"seed{seed}"
+    words += ["--seed", str(seed), "--data", str(data), "--out", str(place)]
     try:
         clsnet("bench", *words, *(["--cache", f"{network}.features"] if row.cached else []))
     except subprocess.CalledProcessError as error:
@@ -96,6 +102,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--networks", type=Path, default=Path("networks"))
     parser.add_argument("--out", type=Path, help="results/tiny-EPOCHS, if it is not given")
+    parser.add_argument("--orders", type=int, default=ORDERS, help="at most, of each method")
     parser.add_argument("--at-once", type=int, default=1, help="rows that run at the same time")
     parser.add_argument("--jobs", type=int, default=1, help="runs of a row at the same time")
     given = parser.parse_args()
@@ -109,11 +116,12 @@ def main() -> None:
     if not network.exists():
         size = ("--epochs", str(given.epochs), "--out", str(network))
         clsnet("pretrain", "TinyImageNet-100/10", "--backbone", "resnet18", *place, *size)
+    rows = {name: replace(r, orders=min(r.orders, given.orders)) for name, r in ROWS.items()}
     make: Callable[[str], str] = partial(
-        bench, network=network, out=out, jobs=given.jobs, seed=given.seed, data=given.data
+        bench, rows, network=network, out=out, jobs=given.jobs, seed=given.seed, data=given.data
     )
-    with ThreadPoolExecutor(given.at_once) as rows:
-        failed = [reason for reason in rows.map(make, given.rows or ROWS) if reason]
+    with ThreadPoolExecutor(given.at_once) as threads:
+        failed = [reason for reason in threads.map(make, given.rows or ROWS) if reason]
     if failed:
         sys.exit("\n".join(failed))
 

@@ -27,7 +27,7 @@ class Comparison:
         In accuracy on all test samples after the last task, averaged over seeds.
     margin
         Half the width of the 95 % interval around it. None if there is only one test sample, or
-        only one order of a method that depends on the order of tasks.
+        if no seed has several orders of a method that depends on the order of tasks.
     by_seed
         The difference of each seed.
     """
@@ -59,14 +59,15 @@ def compare(runs: Runs, others: Runs) -> Comparison | None:
 
     for one seed this is the variance of d_si over n_s. The orders are a draw from all orders:
 
-        W = 1/S^2 sum_s var_o(a_so) / m_s
+        W = v/S^2 sum_s 1/m_s,  v = sum_so (a_so - a_s)^2 / sum_s (m_s - 1)
 
-    with m_s orders and a_so the difference in accuracy in order o; where the two methods were not
-    run in the same orders, the terms of both are added. A method whose answers do not depend on
-    the order adds nothing, and one order of it is enough. The interval is t sqrt(V + W) to either
-    side, where t is the quantile of Student's distribution for the degrees of freedom of V + W by
-    Welch and Satterthwaite; for V alone it is about 1.96. Seeds are not a draw: the interval is
-    about these networks and these classes, not about others.
+    with m_s orders, a_so the difference in accuracy in order o and a_s its mean; v is pooled over
+    seeds, so a seed may have a single order. Where the two methods were not run in the same orders,
+    the terms of both are added. A method whose answers do not depend on the order adds nothing, and
+    one order of it is enough. The interval is t sqrt(V + W) to either side, where t is the quantile
+    of Student's distribution for the degrees of freedom of V + W by Welch and Satterthwaite; for V
+    alone it is about 1.96. Seeds are not a draw: the interval is about these networks and these
+    classes, not about others.
 
     Parameters
     ----------
@@ -95,41 +96,51 @@ def compare(runs: Runs, others: Runs) -> Comparison | None:
         u = shares.setdefault(pair.labels, np.full(len(pair.tested), np.nan))
         share = (difference - by_seed[seed]) / (len(found) * len(difference))
         u[pair.tested] = np.nan_to_num(u[pair.tested]) + share
-    known = all(pair.orders_known for pair in found.values())
     return Comparison(
         float(np.mean(list(by_seed.values()))),
-        _margin(np.concatenate(list(shares.values())), list(found.values())) if known else None,
+        _margin(np.concatenate(list(shares.values())), list(found.values())),
         by_seed,
     )
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two methods and one seed: rows are orders, columns the samples that were tested."""
+    """Two methods and one seed: rows are orders, columns the samples that were tested.
+
+    Attributes
+    ----------
+    over_orders
+        Accuracies in each order of a method that depends on it, and their differences where both
+        do and were run in the same orders.
+    """
 
     mine: np.ndarray
     theirs: np.ndarray
-    same_orders: bool
-    orders_known: bool
+    over_orders: dict[str, np.ndarray]
     tested: np.ndarray
     labels: str
 
     @property
-    def over_orders(self) -> list[np.ndarray]:
-        """Accuracies of several orders, of which the variance of orders is the sum."""
-        mine, theirs = self.mine.mean(axis=1), self.theirs.mean(axis=1)
-        parts = [mine - theirs] if self.same_orders else [mine, theirs]
-        return [part for part in parts if len(part) > 1]
+    def terms(self) -> list[str]:
+        """What varies with orders: the difference, or else both."""
+        return ["difference"] if "difference" in self.over_orders else list(self.over_orders)
 
 
 def _margin(shares: np.ndarray, pairs: list[_Pair]) -> float | None:
     u = shares[~np.isnan(shares)]
     if len(u) == 1:
         return None
-    parts = [part for pair in pairs for part in pair.over_orders]
-    variances = [len(u) / (len(u) - 1) * float(u @ u)]
-    variances += [float(part.var(ddof=1)) / len(part) / len(pairs) ** 2 for part in parts]
-    freedom = [len(u) - 1, *(len(part) - 1 for part in parts)]
+    variances, freedom = [len(u) / (len(u) - 1) * float(u @ u)], [len(u) - 1]
+    for whose in ("mine", "theirs", "difference"):
+        parts = [pair.over_orders[whose] for pair in pairs if whose in pair.over_orders]
+        used = [1 / len(pair.over_orders[whose]) for pair in pairs if whose in pair.terms]
+        known = sum(len(part) - 1 for part in parts)
+        if used and not known:
+            return None
+        if used:
+            pooled = sum(len(part) * float(part.var()) for part in parts) / known
+            variances.append(pooled * sum(used) / len(pairs) ** 2)
+            freedom.append(known)
     total = sum(variances)
     if total == 0:
         return 0.0
@@ -158,10 +169,23 @@ def _pair(runs: Runs, others: Runs) -> _Pair | None:
     if len({run.get("folder") for run in both}) > 1 or not all(map(first.same_test, answers)):
         return None
     right = np.array([each.right[first.tested] for each in answers], dtype=float)
-    mine, theirs = ([run["order"] for run in part] for part in (runs, others))
-    known = all(len(part) > 1 or _order_free(part[0]) for part in (runs, others))
-    rows = len(runs)
-    return _Pair(right[:rows], right[rows:], mine == theirs, known, first.tested, first.labels)
+    mine, theirs = right[: len(runs)], right[len(runs) :]
+    return _Pair(mine, theirs, _over_orders(runs, others, mine, theirs), first.tested, first.labels)
+
+
+def _over_orders(
+    runs: Runs, others: Runs, mine: np.ndarray, theirs: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Return accuracies in each order, by whose they are."""
+    sides = {"mine": (runs, mine), "theirs": (others, theirs)}
+    found = {
+        whose: right.mean(axis=1)
+        for whose, (part, right) in sides.items()
+        if not _order_free(part[0])
+    }
+    if len(found) == 2 and [run["order"] for run in runs] == [run["order"] for run in others]:
+        found["difference"] = found["mine"] - found["theirs"]
+    return found
 
 
 def _order_free(run: dict[str, Any]) -> bool:
