@@ -54,8 +54,8 @@ def measured(A: np.ndarray, y: np.ndarray, tested: np.ndarray, right: np.ndarray
     return accuracies(blank.observe(lambda: [(A, y)]), tested, right)
 
 
-def on_network(given: argparse.Namespace, preset: str) -> tuple[int, list[float]]:
-    """Return the number of features, and the three accuracies on Tiny-ImageNet."""
+def on_network(given: argparse.Namespace, preset: str) -> tuple[int, int, list[float]]:
+    """Return the numbers of samples and features, and the three accuracies on Tiny-ImageNet."""
     sequence = load_sequence("TinyImageNet-100/1", given.data)
     [task] = sequence.tasks(sequence.order(given.seed, 0))
     model = CLSNet(preset=preset, backbone=str(given.network)).partial_fit(
@@ -64,7 +64,7 @@ def on_network(given: argparse.Namespace, preset: str) -> tuple[int, list[float]
     known = model.model_.classifier
     parts = [model.transform(task.X_test[i : i + 500]) for i in range(0, len(task.y_test), 500)]
     tested = to_device(np.concatenate(parts), known.device)
-    return known.dimension, accuracies(known, tested, task.y_test)
+    return len(task.y_train), known.dimension, accuracies(known, tested, task.y_test)
 
 
 def drawn(y: np.ndarray, n_each: int, seed: int) -> np.ndarray:
@@ -147,9 +147,8 @@ def main() -> None:
         found = np.mean([measured(*split) for split in splits], axis=0).tolist()
         keep(f"{name}, {n_each} a class", *splits[0][0].shape, found)
     for preset in given.tiny if given.network else ():
-        size, found = on_network(given, preset)
         name = f"TinyImageNet-100/10, {preset}, {given.network.stem}, seed {given.seed}"
-        keep(f"{name}, 500 a class", 50_000, size, found)
+        keep(f"{name}, 500 a class", *on_network(given, preset))
 
 
 if __name__ == "__main__":
