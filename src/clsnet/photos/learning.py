@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -233,15 +234,20 @@ def _learn(
     photos = [photos[row] for row in rows]
     labels = np.array([photo.label for photo in photos])
     old = (model if model.classes else model.unlearned()).classifier
-    with alone():  # every process has all features now
+    counts, unscaled = dict(Counter(labels.tolist())), Unscaled.of(extractor)
+    comparable = A if isinstance(extractor.backbone, Network) else A[:0]
+    # Every process has all features now; of its cores, BLAS uses one.
+    with alone(), ThreadPoolExecutor(1) as other:
         learned = old.learn(lambda: [(A, labels)])
+        finding_copies = other.submit(copies, comparable, photos)
+        finding_fits = other.submit(familiarity_of, learned, A, labels, unscaled)
         left_out = left_out_scores(learned, A, labels)
         doubts = doubtful(learned, A, photos, left_out) if len(learned.labels) > 1 else []
-        doubts += copies(A, photos) if isinstance(extractor.backbone, Network) else []
+        doubts += finding_copies.result()
+        fits = finding_fits.result()
     doubts = with_same_files(doubts, photos, record.digests)
     if strict and doubts:
         raise DoubtfulLabels(doubts)
-    counts, unscaled = dict(Counter(labels.tolist())), Unscaled.of(extractor)
     warnings = [
         *plan.warnings,
         *few(counts, record),
@@ -249,12 +255,11 @@ def _learn(
             f"{new} looks like {known}: {n} of its {total} photos were taken for {known}"
             for new, known, n, total in lookalikes(old, A, labels, record.familiarity, unscaled)
         ),
-        *(copied(A, photos) if isinstance(extractor.backbone, Network) else ()),
+        *(copied(comparable, photos) if len(comparable) else ()),
     ]
     digests: dict[str, list[str]] = {}
     for photo in photos:
         digests.setdefault(photo.label, []).append(photo.digest)
-    fits = familiarity_of(learned, A, labels, unscaled)
     record = record.after(Change(now(), folder, counts), digests, fits)
     taught = with_expectation(replace(model, classifier=learned, notes=record.notes))
     if rank() == 0:
