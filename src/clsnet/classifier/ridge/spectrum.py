@@ -12,7 +12,7 @@ from clsnet.arrays.linalg import eigh, epsilon
 from clsnet.classifier.ridge.error_rate import ScoreMoments
 
 SMALL = 1000  # columns
-DIRECT = 1500  # columns up to which eigenvectors take no longer than a factorisation per ridge
+DIRECT = 1500  # columns up to which eigenvectors pay where the walk over ridges is long
 OVERSAMPLING = 8  # random directions beyond the number of samples
 
 
