@@ -203,8 +203,10 @@ def test_large_and_small_paths_choose_alike(monkeypatch: pytest.MonkeyPatch) -> 
     A = np.concatenate(
         [A, np.maximum(A @ np.random.RandomState(3).standard_normal((200, 800)), 0)], 1
     )
+    assert equations_of(A, y).spectrum is not None
     direct = regress(equations_of(A, y)).ridge
     monkeypatch.setattr("clsnet.classifier.ridge.normal_equations.DIRECT", 0)
+    assert equations_of(A, y).spectrum is None
     assert regress(equations_of(A, y)).ridge == direct
 
 

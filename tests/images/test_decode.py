@@ -118,6 +118,42 @@ def test_size_scales_the_smaller_side_then_cuts_the_centre_out(picture, width, h
     assert abs(pixels.astype(int) - wanted).mean() < 3
 
 
+@pytest.mark.parametrize("shape", [(90, 160), (160, 90), (97, 301), (301, 98)])
+def test_the_square_is_that_of_two_passes_over_the_whole_image(picture, shape):
+    image, size, side = picture(2, *shape), 24, min(shape)
+    left, top = ((length - side) / 2 for length in shape)
+    bicubic = Image.Resampling.BICUBIC
+    narrow = image.resize((size, image.height), bicubic, box=(left, 0, left + side, image.height))
+    wanted = narrow.resize((size, size), bicubic, box=(0, top, size, top + side))
+    np.testing.assert_array_equal(
+        decode(stored(image), size), np.asarray(wanted).transpose(2, 0, 1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "reduced"), [(383, 300, False), (301, 385, False), (900, 420, True)]
+)
+def test_only_a_large_jpeg_is_decoded_at_less_than_its_size(picture, width, height, reduced):
+    jpeg = stored(picture(3, width, height), "JPEG", quality=90)
+    found = decode(jpeg, 96).astype(int)
+    full = decode(stored(Image.open(io.BytesIO(jpeg))), 96)
+    assert (found != full).any() == reduced
+    assert abs(found - full).mean() < 0.5
+    assert abs(found - full).max() < 10
+    assert decode(jpeg).shape == (3, height, width)
+
+
+@pytest.mark.parametrize("orientation", [3, 6])
+def test_a_large_jpeg_is_turned_upright(picture, orientation):
+    image = picture(4, 200, 150)
+    exif = Image.Exif()
+    exif[ORIENTATION] = orientation
+    turned = {3: Image.Transpose.ROTATE_180, 6: Image.Transpose.ROTATE_270}[orientation]
+    found = decode(stored(image, "JPEG", quality=95, exif=exif), 32).astype(int)
+    upright = decode(stored(image.transpose(turned)), 32)
+    assert abs(found - upright).mean() < 3
+
+
 def test_scaling_down_averages():
     stripes = np.zeros((64, 64), np.uint8)
     stripes[::2] = 255

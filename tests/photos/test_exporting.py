@@ -2,6 +2,7 @@ import io
 import json
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +43,7 @@ def follow(about):
     """Return what prepares a photo, as the file's metadata tell."""
     place = {}
     exec(about["prepare_python"], place)
-    return place["prepared"]
+    return partial(place["prepared"], size=int(about["image_size"]))
 
 
 def test_the_page_about_exported_models_shows_these_instructions():
@@ -62,7 +63,8 @@ def test_the_file_prepares_odd_photos_as_predict_does(tmp_path):
     export(tmp_path / "m.clsnet", tmp_path / "m.onnx")
     session, about = session_of(tmp_path / "m.onnx")
     prepared, classes = follow(about), json.loads(about["classes"])
-    paths, number = [], 0
+    paths, number = [tmp_path / "large.jpg"], 0
+    Image.effect_mandelbrot((900, 700), (-3, -2.5, 2, 2.5), 60).save(paths[0])
     while len(paths) < ODD:
         end, contents = good_photo(number := number + 1)
         if not kind_of(f"a{end}"):  # HEIC, AVIF and raw files are not Pillow's own

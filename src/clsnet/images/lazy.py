@@ -21,7 +21,7 @@ from clsnet.storage.regular_files import open_regular
 CHUNK = 32
 SMALL = 16_384
 PART = 2**20  # bytes of a file in memory while its digest is taken
-RULE = b"upright RGB on white, bicubic, width first, centre square: "
+RULE = b"JPEG at twice the size or more, upright RGB on white, bicubic, centre square: "
 RULE_BYTES = 8  # of a digest
 
 Result = TypeVar("Result")

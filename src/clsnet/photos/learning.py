@@ -238,8 +238,8 @@ def _learn(
     comparable = A if isinstance(extractor.backbone, Network) else A[:0]
     # Every process has all features now; of its cores, BLAS uses one.
     with alone(), ThreadPoolExecutor(1) as other:
-        learned = old.learn(lambda: [(A, labels)])
         finding_copies = other.submit(copies, comparable, photos)
+        learned = old.learn(lambda: [(A, labels)])
         finding_fits = other.submit(familiarity_of, learned, A, labels, unscaled)
         left_out = left_out_scores(learned, A, labels)
         doubts = doubtful(learned, A, photos, left_out) if len(learned.labels) > 1 else []

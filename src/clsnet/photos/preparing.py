@@ -22,8 +22,9 @@ import numpy as np
 from PIL import Image, ImageOps
 
 
-def prepared(path):
+def prepared(path, size):
     with Image.open(path) as file:
+        file.draft(None, (2 * size, 2 * size))  # a large JPEG at a half of its size or less
         image = ImageOps.exif_transpose(file)  # the first frame, upright
     if image.mode.startswith("I"):  # greys of 16 bits
         pixels = (np.asarray(image, np.uint32) + 128) // 257
@@ -33,7 +34,10 @@ def prepared(path):
 """
 """Decoding with Pillow; the file's metadata hold it."""
 PREPARE = (
-    "Decode the first frame of the photo and turn it upright, as its EXIF orientation says. Give "
+    "Decode the first frame of the photo and turn it upright, as its EXIF orientation says. A JPEG "
+    "whose smaller side is at least four times {size} pixels is decoded at a half, a quarter or an "
+    "eighth of its size, the smallest that leaves twice {size}; without that, pixels differ a "
+    "little. Give "
     "it in its own size, as bytes of shape (n, height, width, channels): grey, grey and alpha, "
     "RGB, or RGBA with colours that are not multiplied by alpha. Palettes, CMYK and others become "
     "RGB or RGBA. A value v of 16 bits becomes (v + 128) // 257. The file itself lays what is "

@@ -10,7 +10,7 @@ from clsnet.arrays.linalg import add_scaled, indices
 from clsnet.classifier.curvatures.base import Trace
 from clsnet.classifier.curvatures.few_samples import FewSamples
 from clsnet.classifier.curvatures.full import FullTrace
-from clsnet.classifier.ridge.spectrum import most_few
+from clsnet.classifier.ridge.spectrum import most_decomposed
 
 
 def total(traces: Sequence[FullTrace], weights: Sequence[float] | None = None) -> FullTrace:
@@ -45,7 +45,7 @@ def few_together(traces: Sequence[Trace], part: int | None = None) -> list[FewSa
     if len(few) < len(traces):
         return []
     size = few[0].rows.shape[1]
-    most = size // part if part else most_few(size)
+    most = size // part if part else most_decomposed(size)
     return few if sum(len(trace.rows) for trace in few) <= most else []
 
 

@@ -17,6 +17,7 @@ from clsnet.classifier.ridge.point import Point
 from clsnet.classifier.ridge.spectrum import (
     DIRECT,
     Spectrum,
+    most_decomposed,
     most_few,
     random_signs,
     spanning,
@@ -91,12 +92,11 @@ class NormalEquations:
     @functools.cached_property
     def spectrum(self) -> Spectrum | None:
         """Eigenvalues and eigenvectors, if samples or columns are so few that they pay."""
-        if self.few:
-            rows = self.rows
-            if self.base is not None:
-                rows = spanning(self.gram, self.n_samples, self.rounding)
-            if rows is not None:
-                return Spectrum(rows, self.cross)
+        rows = self.rows if self.base is None else None
+        if self.few and rows is None:
+            rows = spanning(self.gram, self.n_samples, self.rounding)
+        if rows is not None and self.n_samples <= most_decomposed(self.size):
+            return Spectrum(rows, self.cross)
         return Spectrum.of_gram(self.gram, self.cross) if self.size <= DIRECT else None
 
     @functools.cached_property

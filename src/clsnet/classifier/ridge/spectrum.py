@@ -17,7 +17,7 @@ OVERSAMPLING = 8  # random directions beyond the number of samples
 
 
 def most_few(size: int) -> int:
-    """Return how many samples are few beside so many columns, so that their eigenvectors pay.
+    """Return how many samples are few beside so many columns.
 
     Examples
     --------
@@ -27,12 +27,23 @@ def most_few(size: int) -> int:
     return size // (2 if size <= SMALL else 4)
 
 
+def most_decomposed(size: int) -> int:
+    """Return up to how many samples ``A A'`` is decomposed instead of ``A'A``.
+
+    Examples
+    --------
+    >>> most_decomposed(600), most_decomposed(6000)
+    (450, 1500)
+    """
+    return 3 * size // 4 if size <= DIRECT else most_few(size)
+
+
 class Spectrum:
     """``M = (A'A + ridge I)^-1`` for every ridge, from the eigenvectors of ``A A'``.
 
     Ten samples span ten directions, however many columns they have. With V the eigenvectors of
     ``A A'``, these are ``A'V``, the eigenvectors of ``A'A``; ``A'Y`` and the weights lie in them.
-    Where samples are many, the eigenvectors of ``A'A`` are found directly.
+    Where only ``A'A`` is known, its eigenvectors are found directly.
 
     Parameters
     ----------
