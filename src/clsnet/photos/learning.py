@@ -239,12 +239,13 @@ def _learn(
     # Every process has all features now; of its cores, BLAS uses one.
     with alone(), ThreadPoolExecutor(1) as other:
         finding_copies = other.submit(copies, comparable, photos)
+        finding_alike = other.submit(copied, comparable, photos)
         learned = old.learn(lambda: [(A, labels)])
         finding_fits = other.submit(familiarity_of, learned, A, labels, unscaled)
         left_out = left_out_scores(learned, A, labels)
         doubts = doubtful(learned, A, photos, left_out) if len(learned.labels) > 1 else []
         doubts += finding_copies.result()
-        fits = finding_fits.result()
+        alike, fits = finding_alike.result(), finding_fits.result()
     doubts = with_same_files(doubts, photos, record.digests)
     if strict and doubts:
         raise DoubtfulLabels(doubts)
@@ -255,7 +256,7 @@ def _learn(
             f"{new} looks like {known}: {n} of its {total} photos were taken for {known}"
             for new, known, n, total in lookalikes(old, A, labels, record.familiarity, unscaled)
         ),
-        *(copied(comparable, photos) if len(comparable) else ()),
+        *alike,
     ]
     digests: dict[str, list[str]] = {}
     for photo in photos:
