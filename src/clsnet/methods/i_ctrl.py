@@ -254,9 +254,7 @@ def coding_rate(z: Tensor, distortion: float) -> Tensor:
     """
     n, d = z.shape
     gram = z.T @ z if d < n else z @ z.T  # they have the same determinant
-    scaled = torch.eye(len(gram)).to(z) + d / (n * distortion) * gram
-    factor: Tensor = torch.linalg.cholesky(scaled)
-    return factor.diagonal().log().sum()
+    return half_log_det(d / (n * distortion) * gram)
 
 
 def rate_reduction(z: Tensor, y: Tensor, distortion: float) -> Tensor:
@@ -267,11 +265,22 @@ def rate_reduction(z: Tensor, y: Tensor, distortion: float) -> Tensor:
     >>> rate_reduction(torch.eye(2), torch.tensor([0, 1]), distortion=0.5)
     tensor(0.2939)
     """
-    parts = [z[y == code] for code in set(y.tolist())]
-    total = coding_rate(z, distortion)
-    for part in parts:
-        total = total - len(part) / len(z) * coding_rate(part, distortion)
-    return total
+    _, codes, counts = torch.unique(y, return_inverse=True, return_counts=True)
+    order = codes.argsort(stable=True)
+    starts = (counts.cumsum(0) - counts).repeat_interleave(counts)
+    place = (codes[order], torch.arange(len(z), device=z.device) - starts)
+    n, d = z.shape
+    parts = z.new_zeros(len(counts), int(counts.max()), d).index_put(place, z[order])
+    sizes = counts.to(z)
+    scales = d / (sizes * distortion)
+    rates = half_log_det(scales[:, None, None] * (parts @ parts.mT))  # rows of zeros add nothing
+    return coding_rate(z, distortion) - sizes / n @ rates
+
+
+def half_log_det(gram: Tensor) -> Tensor:
+    """Return ln det(I + G) / 2, of each matrix G."""
+    factor: Tensor = torch.linalg.cholesky(torch.eye(gram.shape[-1]).to(gram) + gram)
+    return factor.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1)
 
 
 METHOD = Method(
