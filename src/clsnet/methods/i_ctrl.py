@@ -274,13 +274,14 @@ def rate_reduction(z: Tensor, y: Tensor, distortion: float) -> Tensor:
     sizes = counts.to(z)
     scales = d / (sizes * distortion)
     rates = half_log_det(scales[:, None, None] * (parts @ parts.mT))  # rows of zeros add nothing
-    return coding_rate(z, distortion) - sizes / n @ rates
+    return coding_rate(z, distortion) - (sizes / n) @ rates
 
 
 def half_log_det(gram: Tensor) -> Tensor:
     """Return ln det(I + G) / 2, of each matrix G."""
     factor: Tensor = torch.linalg.cholesky(torch.eye(gram.shape[-1]).to(gram) + gram)
-    return factor.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1)
+    halves: Tensor = factor.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1)
+    return halves
 
 
 METHOD = Method(
