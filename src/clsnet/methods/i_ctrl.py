@@ -274,7 +274,7 @@ def rate_reduction(z: Tensor, y: Tensor, distortion: float) -> Tensor:
     sizes = counts.to(z)
     scales = d / (sizes * distortion)
     rates = half_log_det(scales[:, None, None] * (parts @ parts.mT))  # rows of zeros add nothing
-    return coding_rate(z, distortion) - (sizes / n) @ rates
+    return coding_rate(z, distortion) - torch.dot(sizes / n, rates)
 
 
 def half_log_det(gram: Tensor) -> Tensor:
