@@ -121,12 +121,12 @@ def _why(used: list[Summary]) -> str:
             if stand_in == "TinyImageNet"
             else f"These are runs on {stand_in}."
         )
-    full = [s for s in used if s.method == "clsnet"]
-    if full:
-        best = max(full, key=lambda s: s.mean("avg_acc") or 0.0)
+    last = [s for s in used if s.method == "clsnet" and s.sequence == sequences[-1]]
+    if last:
+        best = max(last, key=lambda s: s.mean("avg_acc") or 0.0)
         sentences.append(
-            f"With the full curvature, {best.method} reaches {best.mean('avg_acc'):.4f} on the "
-            "same network."
+            f"With the full curvature, {best.method} reaches {best.mean('avg_acc'):.4f} on "
+            f"{best.sequence}."
         )
     return " ".join(sentences)
 
