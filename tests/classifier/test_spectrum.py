@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from clsnet.arrays.linalg import eigh
 from clsnet.classifier.analytic import AnalyticClassifier
 from clsnet.classifier.curvatures import FewSamples
 from clsnet.classifier.remembering import MERGED
@@ -48,6 +49,21 @@ def test_sums_are_those_of_the_inverse(data, ridge):
     np.testing.assert_allclose(few.spectrum.sums(value), expected, rtol=1e-6)
     solution = few.spectrum.solution(value)
     np.testing.assert_allclose(solution, M @ B, atol=1e-7 * np.abs(M @ B).max())
+
+
+@pytest.mark.parametrize("n", [301, 900, 901])
+def test_fewer_samples_than_columns_are_decomposed_in_the_smaller_form(n, monkeypatch):
+    by_rows, by_gram = sums(*samples(n))
+    assert not by_rows.few
+    one, other = regress(by_rows), regress(by_gram)
+    assert one.ridge == pytest.approx(other.ridge, rel=1e-12)
+    np.testing.assert_allclose(one.omega, other.omega, rtol=0, atol=1e-8 * abs(other.omega).max())
+    sizes = []
+    monkeypatch.setattr(
+        "clsnet.classifier.ridge.spectrum.eigh", lambda M: sizes.append(len(M)) or eigh(M)
+    )
+    assert sums(*samples(n))[0].spectrum is not None
+    assert sizes == [n if n <= 900 else SIZE]
 
 
 @pytest.mark.parametrize("ridge", ["auto", 1e-4, 0.1])
