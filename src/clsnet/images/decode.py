@@ -49,7 +49,7 @@ def decode(encoded: bytes, size: int | None = None, name: str = "") -> npt.NDArr
     size
         Scale the smaller side to this length and crop the centre square; None changes nothing. A
         JPEG whose smaller side is at least four times as long is decoded at a half, a quarter or an
-        eighth of its size, several times faster; at least twice the length is left.
+        eighth of its size, which is faster; at least twice the length is left.
     name
         The file's name; its ending distinguishes most camera raw files from TIFF.
 
