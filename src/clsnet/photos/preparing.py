@@ -34,14 +34,15 @@ def prepared(path, size):
 """
 """Decoding with Pillow; the file's metadata hold it."""
 PREPARE = (
-    "Decode the first frame of the photo and turn it upright, as its EXIF orientation says. A JPEG "
-    "whose smaller side is at least four times {size} pixels is decoded at a half, a quarter or an "
-    "eighth of its size, the smallest that leaves twice {size}; otherwise pixels differ a little. "
-    "Give the result as it is, as bytes of shape (n, height, width, channels): grey, grey and "
-    "alpha, RGB, or RGBA with colours that are not multiplied by alpha. Palettes, CMYK and others become "
-    "RGB or RGBA. A value v of 16 bits becomes (v + 128) // 257. The file itself lays what is "
-    "transparent on white, scales the smaller side to {size} pixels (bicubic, antialiased) and "
-    "cuts the square in the centre out. Photos of one size can be given together."
+    "Decode the first frame of the photo and turn it upright, as its EXIF orientation says. A "
+    "JPEG whose smaller side is at least four times {size} pixels is decoded at a half, a quarter "
+    "or an eighth of its size, the smallest that leaves twice {size}; otherwise pixels differ a "
+    "little. Give the result as it is, as bytes of shape (n, height, width, channels): grey, grey "
+    "and alpha, RGB, or RGBA with colours that are not multiplied by alpha. Palettes, CMYK and "
+    "others become RGB or RGBA. A value v of 16 bits becomes (v + 128) // 257. The file itself "
+    "lays what is transparent on white, scales the smaller side to {size} pixels (bicubic, "
+    "antialiased) and cuts the square in the centre out. Photos of one size can be given "
+    "together."
 )
 
 
